@@ -43,7 +43,6 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "cbrt": ("CBRT(x)",),
     "exp": ("EXP(f)",),
     "ln": ("LN(x)",),
-    "log": ("LOG(x, 3)",),
     "log1p": ("LOG1P(x)",),
     "log2": ("LOG2(x)",),
     "log10": ("LOG10(x)",),

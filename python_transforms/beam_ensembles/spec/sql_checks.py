@@ -8,7 +8,7 @@ from typing import Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.limits import MOST_OPERATORS
-from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
+from beam_ensembles.spec.sql_functions import AMBIGUOUS, CLOCKS, FUNCTIONS, NOT_ROWWISE
 from beam_ensembles.spec.sql_tokens import ExpressionError, Token
 
 _BEFORE_PARENTHESES: Final = frozenset(
@@ -137,6 +137,9 @@ def _check_function(token: Token) -> None:
         return
     if token.word in NOT_ROWWISE:
         raise ExpressionError("expression_not_rowwise", _not_rowwise(token))
+    if token.word in AMBIGUOUS:
+        message = f"'{token.text}' (character {token.at + 1}) is not one function: {AMBIGUOUS[token.word]}"
+        raise ExpressionError("bad_expression", message)
     near = nearest(token.word, FUNCTIONS)
     message = f"there is no function '{token.text}' (character {token.at + 1}){near}"
     raise ExpressionError("bad_expression", message)

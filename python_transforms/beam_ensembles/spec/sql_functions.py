@@ -31,7 +31,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "cbrt": "cube root",
     "exp": "e to the power of `x`",
     "ln": "natural logarithm",
-    "log": "`LOG(x, base)`: logarithm",
     "log1p": "natural logarithm of 1 + `x`",
     "log2": "logarithm to base 2",
     "log10": "logarithm to base 10",
@@ -63,10 +62,10 @@ FUNCTIONS: Final[dict[str, str]] = {
     "rpad": "`RPAD(text, length, filler)`: filled up at the end, to 65535 at most",
     "left": "`LEFT(text, n)`: the first characters",
     "right": "`RIGHT(text, n)`: the last characters",
-    "substr": "`SUBSTR(text, start, length)`: a part, counted from 1",
-    "substring": "`SUBSTRING(text, start, length)`: a part, counted from 1",
+    "substr": "`SUBSTR(text, start, length)`: a part, counted from 1; places before 1 hold no characters",
+    "substring": "`SUBSTRING(text, start, length)`: the same",
     "reverse": "the characters backwards",
-    "replace": "`REPLACE(text, old, new)`: every `old` replaced",
+    "replace": "`REPLACE(text, old, new)`: every `old` replaced; both are constants",
     "concat": "the arguments as one text; nulls are left out",
     "concat_ws": "`CONCAT_WS(separator, a, b)`: the same with a separator",
     "starts_with": "`STARTS_WITH(text, start)`",
@@ -106,6 +105,12 @@ FUNCTIONS: Final[dict[str, str]] = {
     "array_to_string": "`ARRAY_TO_STRING(list, separator)`: the items as one text",
 }
 """What each function gives, by its name in lower case. All of them look at one row at a time."""
+
+AMBIGUOUS: Final[dict[str, str]] = {
+    "log": "its base stands first in some databases and last in others: write LN(x), LOG2(x), LOG10(x) or "
+    "LN(x) / LN(base)",
+}
+"""Functions that databases compute differently, and what to write instead."""
 
 NOT_ROWWISE: Final = frozenset(
     (

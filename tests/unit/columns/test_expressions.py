@@ -662,3 +662,112 @@ def test_they_travel_as_their_texts(made: Any) -> None:
     x = {"x": np.array([0.5, 1.5])}
     assert str(loaded(x)) == str(made(x))
     assert b"polars" not in pickle.dumps(made).replace(b"polars_series", b"")
+
+
+BIG = 2**53
+"""From here on a double holds no odd number."""
+MIXED = {
+    "i": ("int64?", [BIG + 1, BIG, -BIG - 1, 7, None]),
+    "u": ("uint64", [2**64 - 1, BIG + 1, 2**63, 7, 1]),
+    "x": ("double?", [float(BIG), float(BIG), -float(BIG), 7.5, 1.0]),
+    "l": ("array<int64>", [[BIG + 1], [BIG], [-BIG - 1, 1], [7], [1]]),
+    "d": ("array<double?>", [[float(BIG)], [float(BIG)], [1.0], [7.0, None], [1.0]]),
+}
+
+
+def of_mixed(text: str) -> list[Any]:
+    types = {name: parse_type(type_) for name, (type_, _) in MIXED.items()}
+    values = columns_of({name: values for name, (_, values) in MIXED.items()}, types)
+    found, valid = evaluated(text, {name: type_ for name, (type_, _) in MIXED.items()}, **values)
+    return [None if valid is not None and not valid[at] else one for at, one in enumerate(found.tolist())]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("i = x", [False, True, False, False, None]),
+        ("x <> i", [True, False, True, True, None]),
+        ("i > x", [True, False, False, False, None]),
+        ("x < i", [True, False, False, False, None]),
+        ("i <= x", [False, True, True, True, None]),
+        ("i IS DISTINCT FROM x", [True, False, True, True, True]),
+        ("i BETWEEN x AND x", [False, True, False, False, None]),
+        ("i IN (x, 7)", [False, True, False, True, None]),
+        ("i = 9007199254740992.0", [False, True, False, False, None]),
+        ("i IN (9007199254740992.0, 7)", [False, True, False, True, None]),
+        ("i IN (9007199254740992.0, NULL)", [None, True, None, None, None]),
+        ("i NOT IN (9007199254740992.0, 7)", [True, False, True, False, None]),
+        ("u >= 18446744073709551616.0", [False] * 5),
+        ("u = 9223372036854775808.0", [False, False, True, False, False]),
+        ("u > 1e300", [False] * 5),
+        ("i = ANY(d)", [False, True, False, True, None]),
+        ("ARRAY_CONTAINS(d, u)", [False, False, False, True, True]),
+        ("x = ANY(l)", [False, True, False, False, True]),
+        ("ARRAY_CONTAINS(l, x)", [False, True, False, False, True]),
+        ("NULLIF(i, x)", [BIG + 1, None, -BIG - 1, 7, None]),
+        ("CASE i WHEN x THEN 1 ELSE 0 END", [0, 1, 0, 0, 0]),
+        ("CAST(i AS DOUBLE) = x", [True, True, True, False, None]),
+    ],
+)
+def test_whole_numbers_are_compared_with_fractions_exactly(text: str, wanted: list[Any]) -> None:
+    assert of_mixed(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COALESCE(i, x)",
+        "GREATEST(x, i)",
+        "LEAST(i, 0.5)",
+        "IF(x > 0, i, 0.5)",
+        "CASE WHEN x > 0 THEN u ELSE x END",
+    ],
+)
+def test_a_whole_number_becomes_no_other_fraction(text: str) -> None:
+    with pytest.raises(NodeError) as caught:
+        of_mixed(text)
+    assert caught.value.code == "expression_failed"
+    assert "is no double: it would be rounded; write CAST(... AS DOUBLE) where that is right" in str(
+        caught.value
+    )
+    assert evaluated(
+        text.replace("u", "i"), {"i": "int64", "x": "double"}, i=np.array([7]), x=np.array([2.0])
+    )
+
+
+def test_a_whole_number_that_is_cast_is_the_nearest_fraction() -> None:
+    assert of_mixed("COALESCE(CAST(i AS DOUBLE), x)") == [BIG, BIG, -BIG, 7, 1]
+
+
+@pytest.mark.parametrize("empty", ["''", "CONCAT('', '')"])
+def test_replacing_an_empty_text_changes_nothing(empty: str) -> None:
+    t = np.array(["abc", ""], dtype=object)
+    assert evaluated(f"REPLACE(t, {empty}, 'z')", {"t": "string"}, t=t)[0].tolist() == ["abc", ""]
+
+
+@pytest.mark.parametrize("text", ["REPLACE(t, v, 'z')", "REPLACE(t, 'a', v)", "REPLACE(t, LOWER(v), 'z')"])
+def test_what_is_replaced_is_a_constant(text: str) -> None:
+    with pytest.raises(ExpressionError, match="takes constants for 'old' and 'new', not columns"):
+        Expressions({"out": text}, {"t": STRING, "v": STRING})
+
+
+@pytest.mark.parametrize("text", ["LOG(x)", "LOG(x, 2)", "log(2, x)"])
+def test_a_logarithm_names_its_base_in_the_function(text: str) -> None:
+    with pytest.raises(ExpressionError, match=r"is not one function: .* LN\(x\) / LN\(base\)"):
+        Expressions({"out": text}, {"x": DOUBLE})
+
+
+def test_a_date_is_cast_to_a_timestamp() -> None:
+    s = np.array(
+        [Timestamp.from_utc_datetime(datetime.datetime(2026, 1, 31, 5, tzinfo=datetime.UTC))], dtype=object
+    )
+    found, _ = evaluated("s::DATE::TIMESTAMP", {"s": "timestamp"}, s=s)
+    assert found[0] == Timestamp.from_rfc3339("2026-01-31T00:00:00Z")
+
+
+def test_a_constant_that_cannot_be_cast_is_named_alone() -> None:
+    with pytest.raises(
+        ExpressionError, match=r"^the string '12 ' cannot be made a value of type double"
+    ) as caught:
+        Expressions({"out": "x + CAST('12 ' AS DOUBLE)"}, {"x": DOUBLE})
+    assert "\n" not in str(caught.value)

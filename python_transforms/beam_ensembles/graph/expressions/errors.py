@@ -11,6 +11,9 @@ FINER: Final = " finer than microseconds"
 TOO_LARGE: Final = " is too large for a "
 """Follows a number, and stands before its type, in a text of which ``CAST`` makes no number."""
 
+INEXACT: Final = " is no double: it would be rounded; write CAST(... AS DOUBLE) where that is right"
+"""Follows a whole number, in a text of which ``CAST`` makes no number."""
+
 _LONGEST_VALUE: Final = 60
 _LONGEST: Final = 500
 
@@ -70,7 +73,7 @@ def type_names(text: str) -> str:
 
 def reason(error: BaseException) -> str:
     """Returns what polars says is wrong, in one line."""
-    said = str(error).partition("\n\nResolved plan")[0].strip()
+    said = str(error).partition("\n\nResolved plan")[0].partition("\n\nThis error occurred in ")[0].strip()
     if conversion := _CONVERSION.match(said):
         return _not_converted(*conversion.groups())
     lines = said.splitlines()
@@ -90,9 +93,10 @@ def _not_converted(given: str, wanted: str, column: str, values: str) -> str:
     value = (
         values[1:].split('", "')[0].removesuffix('"]') if values[:1] == '"' else re.split(r", |\]", values)[0]
     )
-    number, is_too_large, type_ = value.rpartition(TOO_LARGE)
-    if is_too_large:
-        return f"{number[:_LONGEST_VALUE]}{is_too_large}{type_}"
+    for mark in (TOO_LARGE, INEXACT):
+        number, found, rest = value.rpartition(mark)
+        if found:
+            return f"{number[:_LONGEST_VALUE]}{mark}{rest}"
     text, is_finer, rest = value.partition(FINER)
     value = text + rest
     if len(value) > _LONGEST_VALUE:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.graph.expressions.errors import TOO_LARGE
 from beam_ensembles.graph.expressions.operands import Operands
-from beam_ensembles.graph.expressions.trees import NULL, Tree, cast
+from beam_ensembles.graph.expressions.trees import NULL, Tree, cast, choose, failing, function, operator
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ def limited(tree: Tree, operands: Operands) -> Tree:
     wanted = held["dtype"].get("Literal")
     is_list = isinstance(wanted, dict) and "List" in wanted
     target = wanted["List"] if is_list else wanted
-    if target not in _NAMES:
+    if not isinstance(target, str) or target not in _NAMES:
         return tree
     dtype = operands.dtype(held["expr"])
     given = str(_inner(dtype) if is_list else dtype)
@@ -54,35 +54,20 @@ def _checked(value: Tree, given: str, target: str, is_strict: bool) -> Tree:
     number = value
     if given == "String":
         number = {"Cast": {"expr": value, "dtype": {"Literal": _DOUBLE}, "options": "NonStrict"}}
-    size = _function("Abs", number)
-    is_too_large = _operator(size, "GtEq", _constant(_INFINITE_FROM[target]))
+    size = function("Abs", number)
+    is_too_large = operator(size, "GtEq", _constant(_INFINITE_FROM[target]))
     if given == "String":  # the text of infinity has no digits
         contains = {"StringExpr": {"Contains": {"literal": False, "strict": True}}}
-        is_too_large = _operator(is_too_large, "And", _function(contains, value, _DIGIT))
+        is_too_large = operator(is_too_large, "And", function(contains, value, _DIGIT))
     else:
-        is_too_large = _operator(is_too_large, "And", _function({"Boolean": "IsFinite"}, number))
+        is_too_large = operator(is_too_large, "And", function({"Boolean": "IsFinite"}, number))
     if not is_strict:
-        return _if(is_too_large, NULL, value)
-    mark: Tree = {"Literal": {"Scalar": {"String": f"{TOO_LARGE}{_NAMES[target]}"}}}
-    concat = {"StringExpr": {"ConcatHorizontal": {"delimiter": "", "ignore_nulls": False}}}
-    # a text that is no number, where the number is too large: making a number of it fails
-    failing = cast(_if(is_too_large, _function(concat, cast(value, "String"), mark), NULL), _DOUBLE)
-    return _function("Coalesce", failing if given == _DOUBLE else cast(failing, "String"), value)
+        return choose(is_too_large, NULL, value)
+    failed = failing(is_too_large, value, f"{TOO_LARGE}{_NAMES[target]}")
+    return function("Coalesce", failed if given == _DOUBLE else cast(failed, "String"), value)
 
 
 def _constant(number: float) -> Tree:
     if number == float("inf"):
         return cast({"Literal": {"Scalar": {"String": "inf"}}}, _DOUBLE)  # JSON has no infinity
     return {"Literal": {"Scalar": {_DOUBLE: number}}}
-
-
-def _function(function: Tree, *inputs: Tree) -> Tree:
-    return {"Function": {"input": list(inputs), "function": function}}
-
-
-def _operator(left: Tree, operator: str, right: Tree) -> Tree:
-    return {"BinaryExpr": {"left": left, "op": operator, "right": right}}
-
-
-def _if(predicate: Tree, truthy: Tree, falsy: Tree) -> Tree:
-    return {"Ternary": {"predicate": predicate, "truthy": truthy, "falsy": falsy}}

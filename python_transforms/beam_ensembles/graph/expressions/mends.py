@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Final
 from beam_ensembles.graph.expressions.errors import FINER
 from beam_ensembles.graph.expressions.fractions import limited
 from beam_ensembles.graph.expressions.functions import function_name
+from beam_ensembles.graph.expressions.mixed_numbers import MixedNumbers
 from beam_ensembles.graph.expressions.nulls import items_may_be_null
 from beam_ensembles.graph.expressions.operands import Operands, expression_of
-from beam_ensembles.graph.expressions.texts import PARTS, part_of_text
+from beam_ensembles.graph.expressions.texts import PARTS, part_of_text, replaced
 from beam_ensembles.graph.expressions.trees import (
     MOST_PADDED,
     NULL,
     Tree,
     cast,
+    choose,
+    function,
     is_series,
     kind_of,
+    operator,
     with_inputs,
 )
 from beam_ensembles.graph.expressions.whole_numbers import WholeNumbers
@@ -41,6 +45,9 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
 
     - ``+``, ``-``, ``*``, ``ABS`` and ``ARRAY_SUM`` of whole numbers are exact: polars computes in their own width, in
       which ``HOUR(t) * 60`` is 100 and ``LENGTH(t) - 10`` 4294967289. ``POW`` of them is a double.
+    - Whole numbers beside fractions are compared exactly; polars rounds those from 2^53 on. One that ``COALESCE``,
+      ``GREATEST``, ``LEAST``, ``CASE`` or ``IF`` would round fails its row.
+    - ``REPLACE`` of an empty text replaces nothing; polars puts the new text between all characters.
     - ``ARRAY_SUM`` of no fraction is 0.0, not -0.0.
     - ``IN``, ``ANY`` and ``ARRAY_CONTAINS`` compare a ``float`` with constants as ``=`` does: as floats.
     - ``x = ANY(list)`` and ``ARRAY_CONTAINS(list, x)`` are null where ``x`` is null, or the list has a null and not
@@ -70,7 +77,7 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
 class _Mends:
     def __init__(self, types: Mapping[str, Type]) -> None:
         self._types, self._operands = types, Operands(types)
-        self._whole = WholeNumbers(self._operands)
+        self._whole, self._mixed = WholeNumbers(self._operands), MixedNumbers(self._operands)
 
     def mended(self, tree: Tree) -> Tree:
         kind, held = kind_of(tree)
@@ -87,9 +94,11 @@ class _Mends:
         if kind == "BinaryExpr" and new["op"] == "RustDivide":
             return _seconds(found)
         if kind == "BinaryExpr":
-            return self._whole.combined(found, new["op"], new["left"], new["right"])
+            compared = self._mixed.compared(found)
+            return self._whole.combined(compared, new["op"], new["left"], new["right"])
         if kind == "Cast":
             return limited(found, self._operands)
+        found = self._mixed.chosen(found)
         return self._function(function_name(held["function"]), found) if kind == "Function" else found
 
     def _function(self, name: str, tree: Tree) -> Tree:
@@ -112,13 +121,15 @@ class _Mends:
         if name == "ListExpr.Contains":
             items, item = held["input"]
             item, items = self._as_floats(item, items)
-            function = {"ListExpr": {"Contains": {"nulls_equal": False}}}
-            return self._unknown_beside_null(
-                {"Function": {"input": [items, item], "function": function}}, items
-            )
+            found = function({"ListExpr": {"Contains": {"nulls_equal": False}}}, items, item)
+            return self._unknown_beside_null(self._mixed.found(found, items, item, _FALSE), items)
         if name == "Sql.IsIn":
             item, items = self._as_floats(*held["input"])
-            return self._unknown_beside_null(with_inputs(tree, item, items), items)
+            unknown = NULL if is_series(items) and _has_null(items) else _FALSE
+            found = self._mixed.found(with_inputs(tree, item, items), items, item, unknown)
+            return self._unknown_beside_null(found, items)
+        if name == "StringExpr.Replace" and tree["Function"]["function"]["StringExpr"]["Replace"]["literal"]:
+            return replaced(tree)
         if name == "StringExpr.Strptime":
             text, ambiguous = held["input"]
             return with_inputs(tree, _with_nanoseconds_marked(text), ambiguous)
@@ -126,9 +137,8 @@ class _Mends:
 
     def _sum(self, tree: Tree) -> Tree:
         if self._operands.is_float(tree):
-            is_zero = {"BinaryExpr": {"left": tree, "op": "Eq", "right": _ZERO}}
             # polars leaves out what only adds 0
-            return {"Ternary": {"predicate": is_zero, "truthy": _ZERO, "falsy": tree}}
+            return choose(operator(tree, "Eq", _ZERO), _ZERO, tree)
         return self._whole.sum(tree)
 
     def _as_floats(self, item: Tree, items: Tree) -> tuple[Tree, Tree]:
@@ -149,15 +159,19 @@ class _Mends:
     def _unknown_beside_null(self, tree: Tree, items: Tree) -> Tree:
         if is_series(items) or not (_is_constant(items) or items_may_be_null(items, self._types)):
             return tree  # of constants IN compares with null by itself
-        function = {"ListExpr": {"Contains": {"nulls_equal": True}}}
-        has_null = {"Function": {"input": [items, NULL], "function": function}}
-        unknown = {"Ternary": {"predicate": has_null, "truthy": NULL, "falsy": _FALSE}}
-        return {"BinaryExpr": {"left": tree, "op": "Or", "right": unknown}}
+        has_null = function({"ListExpr": {"Contains": {"nulls_equal": True}}}, items, NULL)
+        return operator(tree, "Or", choose(has_null, NULL, _FALSE))
 
 
 def _is_constant(tree: Tree) -> bool:
     kind, held = kind_of(tree)
     return _is_constant(held[0]) if kind == "Alias" else kind == "Literal"
+
+
+def _has_null(constants: Tree) -> bool:
+    import polars as pl
+
+    return pl.select(expression_of(constants)).to_series(0).list.explode().has_nulls()
 
 
 def _floats(constants: Tree) -> Tree:
@@ -175,8 +189,7 @@ def _seconds(tree: Tree) -> Tree:
     if kind != "Function" or held["function"] != {"TemporalExpr": {"TimeStamp": "Nanoseconds"}}:
         return tree
     micros = {"Function": {**held, "function": {"TemporalExpr": {"TimeStamp": "Microseconds"}}}}
-    second = {"Literal": {"Scalar": {"Int64": 1_000_000}}}
-    return {"BinaryExpr": {"left": micros, "op": "RustDivide", "right": second}}
+    return operator(micros, "RustDivide", {"Literal": {"Scalar": {"Int64": 1_000_000}}})
 
 
 def _place(index: Tree) -> Tree:
@@ -185,14 +198,12 @@ def _place(index: Tree) -> Tree:
     if kind == "Literal" and abs(held.get("Dyn", {}).get("Int", _SMALLEST)) < -_SMALLEST:
         return index
     smallest = {"Literal": {"Scalar": {"Int64": _SMALLEST}}}
-    is_smallest = {"BinaryExpr": {"left": index, "op": "Eq", "right": smallest}}
-    return {"Ternary": {"predicate": is_smallest, "truthy": NULL, "falsy": index}}
+    return choose(operator(index, "Eq", smallest), NULL, index)
 
 
 def _with_nanoseconds_marked(text: Tree) -> Tree:
     pattern, marked = ({"Literal": {"Scalar": {"String": one}}} for one in (_NANOSECONDS, f"$0{FINER}"))
-    function = {"StringExpr": {"Replace": {"n": 1, "literal": False}}}
-    return {"Function": {"input": [text, pattern, marked], "function": function}}
+    return function({"StringExpr": {"Replace": {"n": 1, "literal": False}}}, text, pattern, marked)
 
 
 def _padded(length: Tree) -> Tree:

@@ -88,7 +88,8 @@ class Operands:
 
         Raises:
             ExpressionError: ``expression_type``: a root of a text, ``AND`` of a number and a text, a text or a number,
-                a timestamp beside a number. ``bad_expression``: a text becomes a timestamp without a format.
+                a timestamp beside a number, ``REPLACE`` of what a column holds. ``bad_expression``: a text becomes a
+                timestamp without a format.
         """
         for part in parts(tree):
             self.check(part)
@@ -99,6 +100,8 @@ class Operands:
             self._check_same("GREATEST and LEAST give one of", held["input"])
         if kind == "Function" and function_name(held["function"]) == "StringExpr.Strptime":
             _check_format(held["function"]["StringExpr"]["Strptime"])
+        if kind == "Function" and function_name(held["function"]) == "StringExpr.Replace":
+            _check_constants(held["input"][1:])
         if kind == "Cast" and kind_of(held["expr"])[0] != "Literal":
             self._check_cast(tree, held["expr"])
         if kind == "Ternary":
@@ -142,6 +145,17 @@ class Operands:
             raise ExpressionError(
                 "expression_type", f"{what} {found}, which do not go together; cast one of them"
             )
+
+
+def _check_constants(arguments: Sequence[Tree]) -> None:
+    """Refuses a ``REPLACE`` whose texts are other ones for each row: polars cannot compute it."""
+    if any(map(_reads_column, arguments)):
+        text = "REPLACE(text, old, new) takes constants for 'old' and 'new', not columns"
+        raise ExpressionError("expression_type", text)
+
+
+def _reads_column(tree: Tree) -> bool:
+    return kind_of(tree)[0] == "Column" or any(map(_reads_column, parts(tree)))
 
 
 def _check_format(options: Sequence[Any]) -> None:

@@ -1,7 +1,8 @@
 """Parts of texts in an expression's tree: null where SQL has null, and the whole text where a part begins before it.
 
 polars takes a null length for none, so that ``LEFT(text, n)`` is the whole text where ``n`` is null, and a negative
-start for one from the end, so that ``RIGHT('abcdef', n)`` is ``'def'`` where ``n`` is 9.
+start for one from the end, so that ``RIGHT('abcdef', n)`` is ``'def'`` where ``n`` is 9. It puts the new
+text of ``REPLACE`` between all characters where the old one is empty; SQL leaves the text as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from typing import Final
 
 from beam_ensembles.graph.expressions.functions import function_name
 from beam_ensembles.graph.expressions.nulls import may_be_null
-from beam_ensembles.graph.expressions.trees import NULL, Tree, kind_of, with_inputs
+from beam_ensembles.graph.expressions.trees import (
+    NULL,
+    Tree,
+    choose,
+    function,
+    kind_of,
+    operator,
+    with_inputs,
+)
 from beam_ensembles.types import Type
 
 PARTS: Final = frozenset(
@@ -23,6 +32,7 @@ PARTS: Final = frozenset(
 """The functions that ``part_of_text`` mends."""
 
 _ZERO: Final[Tree] = {"Literal": {"Dyn": {"Int": 0}}}
+_EMPTY: Final[Tree] = {"Literal": {"Scalar": {"String": ""}}}
 
 
 def part_of_text(name: str, tree: Tree, types: Mapping[str, Type]) -> Tree:
@@ -43,11 +53,18 @@ def part_of_text(name: str, tree: Tree, types: Mapping[str, Type]) -> Tree:
     return _null_where(inputs[1:], tree, types)
 
 
+def replaced(tree: Tree) -> Tree:
+    """Returns ``REPLACE``, which leaves a text as it is where what it looks for is empty."""
+    text, old, _ = tree["Function"]["input"]
+    if kind_of(old)[0] == "Literal":
+        return text if old == _EMPTY else tree
+    return choose(operator(old, "Eq", _EMPTY), text, tree)
+
+
 def _not_negative(start: Tree) -> Tree:
     if kind_of(start)[0] == "Literal":
         return start
-    is_negative = {"BinaryExpr": {"left": start, "op": "Lt", "right": _ZERO}}
-    return {"Ternary": {"predicate": is_negative, "truthy": _ZERO, "falsy": start}}
+    return choose(operator(start, "Lt", _ZERO), _ZERO, start)
 
 
 def _arguments_of_split_part(tree: Tree) -> list[Tree]:
@@ -69,6 +86,5 @@ def _arguments_of_split_part(tree: Tree) -> list[Tree]:
 def _null_where(arguments: Sequence[Tree], tree: Tree, types: Mapping[str, Type]) -> Tree:
     for argument in arguments:
         if kind_of(argument)[0] != "Literal" and may_be_null(argument, types):
-            is_null = {"Function": {"input": [argument], "function": {"Boolean": "IsNull"}}}
-            tree = {"Ternary": {"predicate": is_null, "truthy": NULL, "falsy": tree}}
+            tree = choose(function({"Boolean": "IsNull"}, argument), NULL, tree)
     return tree

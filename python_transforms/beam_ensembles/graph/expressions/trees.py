@@ -102,6 +102,36 @@ def cast(tree: Tree, dtype: Any) -> Tree:
     return {"Cast": {"expr": tree, "dtype": {"Literal": dtype}, "options": "Strict"}}
 
 
+def function(name: Tree, *inputs: Tree) -> Tree:
+    """Returns the call of a function."""
+    return {"Function": {"input": list(inputs), "function": name}}
+
+
+def operator(left: Tree, name: str, right: Tree) -> Tree:
+    """Returns an operator with its operands."""
+    return {"BinaryExpr": {"left": left, "op": name, "right": right}}
+
+
+def choose(predicate: Tree, truthy: Tree, falsy: Tree) -> Tree:
+    """Returns one tree where a condition holds, and another where it does not or is null."""
+    return {"Ternary": {"predicate": predicate, "truthy": truthy, "falsy": falsy}}
+
+
+def failing(is_wrong: Tree, value: Tree, mark: str) -> Tree:
+    """Returns a double that is null, and fails the rows where a condition holds.
+
+    Args:
+        is_wrong: The condition.
+        value: What the message of such a row names.
+        mark: What it says of the value; one of those that ``errors.reason`` knows.
+    """
+    concat = {"StringExpr": {"ConcatHorizontal": {"delimiter": "", "ignore_nulls": False}}}
+    said: Tree = {"Literal": {"Scalar": {"String": mark}}}
+    # a text that is no number: making a number of it fails
+    text = choose(is_wrong, function(concat, cast(value, "String"), said), NULL)
+    return cast(text, "Float64")
+
+
 def parts(tree: Tree) -> Iterator[Tree]:
     """Yields the trees below a node."""
     kind, held = kind_of(tree)
