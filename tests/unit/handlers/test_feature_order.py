@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import catboost
 import joblib
+import lightgbm
 import numpy as np
 import pandas
 import pytest
@@ -172,6 +174,56 @@ def test_a_mapping_to_a_model_that_knows_no_names_is_refused(uri: str, tmp_path:
     assert problem.code == "signature_mismatch"
     assert "list the columns in the order of training: inputs: [depth, width, height]" in problem.message
     load_node(tmp_path, inputs, node | {"inputs": list(NAMES)})
+
+
+def saved(folder: Path, kind: str, *, knows_names: bool) -> tuple[Any, str]:
+    """Returns a model of a kind that was trained on three features, and the name of its file in a folder."""
+    rows, numbers = frame(), frame() @ [1.0, 10.0, 100.0]
+    given = rows if knows_names else rows.to_numpy()
+    if kind == "sklearn":
+        model: Any = LinearRegression().fit(given, numbers)
+        joblib.dump(model, folder / "m.joblib")
+        return model, "m.joblib"
+    if kind == "xgboost":
+        model = xgboost.XGBRegressor(n_estimators=20).fit(given, numbers)
+        model.save_model(folder / "m.json")
+        return model, "m.json"
+    if kind == "lightgbm":
+        model = lightgbm.LGBMRegressor(n_estimators=5, min_child_samples=2, verbose=-1).fit(given, numbers)
+        model.booster_.save_model(folder / "m.txt")
+        return model, "m.txt"
+    model = catboost.CatBoostRegressor(iterations=5, verbose=0, allow_writing_files=False).fit(given, numbers)
+    model.save_model(str(folder / "m.cbm"))
+    return model, "m.cbm"
+
+
+TABULAR = ["sklearn", "xgboost", "lightgbm", "catboost"]
+
+
+@pytest.mark.parametrize("kind", TABULAR)
+def test_a_column_listed_twice_is_two_features_by_position(kind: str, tmp_path: Path) -> None:
+    model, uri = saved(tmp_path, kind, knows_names=False)
+    given = {"model": kind, "uri": uri, "outputs": {"y": "double"}}
+    inputs = dict.fromkeys(("a", "b"), "double")
+    member = load_node(tmp_path, inputs, given | {"inputs": ["a", "b", "a"]})
+    columns = {name: frame()[of].to_numpy() for name, of in (("a", "height"), ("b", "width"))}
+    rows = np.stack([columns["a"], columns["b"], columns["a"]], axis=1)
+    np.testing.assert_allclose(member(columns)["y"], model.predict(rows), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", TABULAR)
+@pytest.mark.parametrize("knows_names", [True, False])
+def test_a_column_listed_twice_by_mistake_is_refused(kind: str, knows_names: bool, tmp_path: Path) -> None:
+    _, uri = saved(tmp_path, kind, knows_names=knows_names)
+    given = {"model": kind, "uri": uri, "outputs": {"y": "double"}}
+    twice = ["height", "height", "width", "depth"]
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_node(tmp_path, dict.fromkeys(NAMES, "double"), given | {"inputs": twice})
+    (problem,) = caught.value.problems
+    assert problem.code == "signature_mismatch"
+    assert (
+        "'height' is listed 2 times" if knows_names else "the columns of the node hold 4"
+    ) in problem.message
 
 
 @pytest.mark.parametrize("is_mapping", [True, False])

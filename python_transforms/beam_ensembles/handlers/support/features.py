@@ -163,11 +163,15 @@ def match(
     inputs, types = node.spec.inputs, node.inputs
     columns = node.spec.columns
     ports = inputs.ports if inputs is not None and inputs.ports is not None else None
-    labels = dict(zip(ports or columns, columns, strict=True))
-    given = {label: column for label, column in labels.items() if label not in aside}
+    pairs = [
+        (label, column) for label, column in zip(ports or columns, columns, strict=True) if label not in aside
+    ]
+    given = dict(pairs)  # a column that is listed twice is two features where they go by position
     has_text = any(type_ is not None and _is_text(type_) for type_ in types.values())
-    in_order = Features(tuple(given.values()), None if names is None else tuple(names), has_text)
-    is_single = all(_width(types.get(column)) == 1 for column in given.values())
+    in_order = Features(
+        tuple(column for _, column in pairs), None if names is None else tuple(names), has_text
+    )
+    is_single = all(_width(types.get(column)) == 1 for _, column in pairs)
     by_name = is_single and (ports is not None or not set(given).isdisjoint(names or ()))
     if names is None or not by_name or list(given) == [whole]:
         return in_order, list(_misplaced(node, names)) if names is not None and ports is None else []
@@ -286,12 +290,17 @@ def _unmatched(
     inputs = node.spec.inputs
     labels = list((inputs.ports if inputs is not None else None) or node.spec.columns)
     for label in given:
+        place = inputs.path(labels.index(label)) if inputs is not None else "inputs"
         if label not in names:
-            place = inputs.path(labels.index(label)) if inputs is not None else "inputs"
             text = (
                 f"the model has no feature '{label}'{nearest(label, names)} (its features: {listed(names)})"
             )
             yield place, text
+        elif labels.count(label) > 1:
+            text = (
+                f"'{label}' is listed {labels.count(label)} times, and the model has one feature of that name"
+            )
+            yield place, f"{text}; list it once"
     missing = [name for name in names if name not in given]
     if missing:
         yield "inputs", f"the model was trained on more features; add: {listed(missing)}"
