@@ -18,6 +18,7 @@ from beam_ensembles.handlers.chat.model import (
     probabilities_column,
     properties_of,
 )
+from beam_ensembles.handlers.chat.voting import elected, shares
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
 from beam_ensembles.handlers.openai_interface.loading import calls_of
 from beam_ensembles.handlers.openai_interface.prompts import Prompts
@@ -28,6 +29,8 @@ from beam_ensembles.types import Type
 _AGAIN: Final = "Your answer cannot be used: {}. Answer once more, with nothing but the object in JSON."
 _CUT: Final = "length"
 _FILTERED: Final = "content_filter"
+_UNUSABLE: Final = ("bad_output", "refusal")
+"""Faults of answers that do not vote."""
 
 
 def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
@@ -67,16 +70,38 @@ class ChatMember:
         return self._rows.answers(self._prompts.of_rows(columns), self._ask)
 
     async def _ask(self, session: Session, messages: Messages) -> Mapping[str, Any]:
-        found = await self._answered(session, messages)
+        found = await self._found(session, messages)
         values = {column: found[name] for name, column in self._columns.items()}
         return (
             values if self._probabilities is None else {**values, self._probabilities: found[PROBABILITIES]}
         )
 
-    async def _answered(self, session: Session, messages: Messages) -> dict[str, Any]:
+    async def _found(self, session: Session, messages: Messages) -> dict[str, Any]:
+        options = self._node.options
+        if options.votes == 1:
+            return await self._answered(session, messages, options.seed)
+        answers, fault = [], None
+        for at in range(options.votes):  # one after the other: 'concurrency' counts rows, and so calls
+            try:
+                # With one seed for all of them a server would repeat itself.
+                seed = None if options.seed is None else options.seed + at
+                answers.append(await self._answered(session, messages, seed))
+            except NodeError as error:
+                if error.code not in _UNUSABLE:
+                    raise
+                fault = error
+        if fault is not None and not answers:
+            raise fault
+        found = elected(answers, options.choices)
+        if self._probabilities is None:
+            return found
+        ((name, labels),) = options.choices.items()
+        return self._with(found, shares([answer[name] for answer in answers], labels))
+
+    async def _answered(self, session: Session, messages: Messages, seed: int | None) -> dict[str, Any]:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
-            answer = await session.call(self._completion(messages), size_of(messages))
+            answer = await session.call(self._completion(messages, seed), size_of(messages))
             text = _counted_text(answer)
             if self._node.options.text:
                 return {next(iter(self._columns)): text}
@@ -92,7 +117,7 @@ class ChatMember:
                     {"role": "user", "content": _AGAIN.format(error.message)},
                 ]
             else:
-                return self._with_probabilities(found, answer)
+                return found if self._node.options.votes > 1 else self._with_probabilities(found, answer)
         raise AssertionError("the last attempt returns or raises")
 
     def _with_probabilities(self, found: dict[str, Any], answer: Any) -> dict[str, Any]:
@@ -100,16 +125,21 @@ class ChatMember:
             return found
         ((name, labels),) = self._node.options.choices.items()
         tokens, value = tokens_of(answer.choices[0]), found[name]
-        said = None if value is None else probabilities_of(tokens, name, value, labels)
-        if said is None and not self._node.outputs[self._probabilities].nullable:
-            text = f"the server says no probabilities; declare '{self._probabilities}' nullable, or leave them out"
-            raise NodeError("bad_output", text)
-        return {**found, PROBABILITIES: said}
+        return self._with(found, None if value is None else probabilities_of(tokens, name, value, labels))
 
-    def _completion(self, messages: Messages) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
+    def _with(self, found: dict[str, Any], probabilities: list[float] | None) -> dict[str, Any]:
+        if probabilities is None and not self._node.outputs[str(self._probabilities)].nullable:
+            text = f"there are no probabilities; declare '{self._probabilities}' nullable, or leave them out"
+            raise NodeError("bad_output", text)
+        return {**found, PROBABILITIES: probabilities}
+
+    def _completion(
+        self, messages: Messages, seed: int | None
+    ) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
         def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
             make: Any = client.chat.completions.create
-            found: Awaitable[Any] = make(messages=messages, **self._request)
+            seeded = {} if seed is None else {"seed": seed}
+            found: Awaitable[Any] = make(messages=messages, **self._request, **seeded)
             return found
 
         return create
@@ -118,10 +148,10 @@ class ChatMember:
 def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> dict[str, Any]:
     options = node.options
     request: dict[str, Any] = {"model": options.name, "extra_body": dict(options.inference_args)}
-    for name in ("temperature", "seed", "max_tokens"):
+    for name in ("temperature", "max_tokens"):
         if getattr(options, name) is not None:
             request[name] = getattr(options, name)
-    if options.probabilities:
+    if options.probabilities and options.votes == 1:
         request |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
     if not options.text and options.response_format == "json_schema":
         schema = {"name": node.spec.name, "strict": True, "schema": schema_of(outputs, options.choices)}

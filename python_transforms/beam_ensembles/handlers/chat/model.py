@@ -11,6 +11,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.handlers.chat.answer_schema import is_answerable
+from beam_ensembles.handlers.chat.voting import can_be_voted
 from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
 from beam_ensembles.handlers.openai_interface.prompts import check_messages
 from beam_ensembles.spec.model import NodeSpec
@@ -21,6 +22,7 @@ PROBABILITIES: Final = "probabilities"
 """The output of the probabilities of the choices."""
 _ROWS_OF_A_CALL: Final = 1_024
 _MOST_CHOICES: Final = 1_000
+_MOST_VOTES: Final = 100
 _OWN: Final = (
     "extra_body",
     "logprobs",
@@ -51,7 +53,7 @@ class ChatOptions(ServerOptions):
     probabilities: bool = option(
         False,
         "Whether the output 'probabilities' has the probability of each of the 'choices', in their order; null where "
-        "the server does not say.",
+        "the server does not say. With 'votes' it has their shares of the votes.",
     )
     response_format: str = option(
         "json_schema",
@@ -76,6 +78,13 @@ class ChatOptions(ServerOptions):
         least=0,
         most=3,
     )
+    votes: int = option(
+        1,
+        "How often the model is asked about each row; each output is what most of the answers say. Texts, booleans and "
+        "whole numbers can be voted on.",
+        least=1,
+        most=_MOST_VOTES,
+    )
     dedupe: bool = option(True, "Whether rows of a batch with the same messages share one call.")
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -88,6 +97,12 @@ class ChatOptions(ServerOptions):
         if self.probabilities and len(self.choices) != 1:
             text = f"the probabilities are those of one output with 'choices'; here are {len(self.choices)}"
             yield Mistake("probabilities", "bad_value", text)
+        if self.votes > 1 and self.temperature == 0:
+            text = (
+                "with 'temperature: 0' all answers to a row are the same; raise it, such as to 0.7, or leave "
+                "'votes' out"
+            )
+            yield Mistake("votes", "bad_value", text)
 
     @staticmethod
     def own_arguments() -> Sequence[str]:
@@ -188,6 +203,12 @@ def _check_outputs(node: NodeView[ChatOptions]) -> None:
             text = (
                 f"'{column}' is {type_}, which an answer in JSON cannot have; allowed: string, boolean, numbers, "
                 "lists and rows of them"
+            )
+            node.problem("type_mismatch", f"outputs.{column}", text)
+        elif type_ is not None and node.options.votes > 1 and not can_be_voted(type_):
+            text = (
+                f"'{column}' is {type_}; 'votes' counts equal texts, whole numbers and booleans: declare one of "
+                "those, or give the others a node of their own"
             )
             node.problem("type_mismatch", f"outputs.{column}", text)
     if "choices" in node.wrong:

@@ -289,6 +289,11 @@ def test_types_and_classes() -> None:
         ({"choices": {"mood": ["a", "a"]}}, ("bad_value", "choices.mood")),
         ({"text": True}, ("bad_value", "text")),
         ({"repair": 4}, ("bad_value", "repair")),
+        ({"votes": 0}, ("bad_value", "votes")),
+        ({"votes": 101}, ("bad_value", "votes")),
+        ({"votes": 3, "temperature": 0, "outputs": {"mood": "string"}}, ("bad_value", "votes")),
+        ({"votes": 3}, ("type_mismatch", "outputs.score")),
+        ({"votes": 3, "outputs": {"tags": "array<string>"}}, ("type_mismatch", "outputs.tags")),
         ({"probabilities": True}, ("bad_value", "probabilities")),
         ({"probabilities": True, "choices": {"mood": ["a", "b"]}}, ("missing_key", "outputs")),
         ({"probabilities": True, "choices": {"mood": ["a", "b"]},
@@ -518,6 +523,87 @@ def test_a_server_may_say_no_probabilities(said: object) -> None:
         outputs = {"mood": "string", "probabilities": "array<double>[2]"}
         with pytest.raises(NodeError, match="declare 'probabilities' nullable"):
             loaded(server, outputs=outputs, **MOODS)(tickets("a"))
+
+
+VOTES = {"votes": 3, "temperature": 0.7, "choices": {"mood": ["good", "bad"]}}
+
+
+def in_turn(*replies: object) -> Callable[[Mapping[str, Any]], Reply]:
+    """Returns what answers one after the other, the last of them forever: a reply, or an object to be sent as JSON."""
+    left = list(replies)
+
+    def answer(_: Mapping[str, Any]) -> Reply:
+        one = left.pop(0) if len(left) > 1 else left[0]
+        return one if isinstance(one, Reply) else Reply(json.dumps(one))
+
+    return answer
+
+
+def test_each_output_is_what_most_answers_say() -> None:
+    outputs = {"mood": "string", "pages": "int64?"}
+    answers = [{"mood": "bad", "pages": 2}, {"mood": "good", "pages": None}, {"mood": "bad", "pages": None}]
+    with counting() as counts, chat_server(in_turn(*answers)) as server:
+        found = loaded(server, outputs=outputs, seed=5, **VOTES)(tickets("it broke", "it broke"))
+    assert found["mood"].tolist() == ["bad", "bad"]
+    assert found["pages?"].tolist() == [False, False]
+    assert [request["seed"] for request in server.requests] == [5, 6, 7]
+    assert {request["temperature"] for request in server.requests} == {0.7}
+    assert (counts.counters["calls"], counts.counters["shared_rows"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("moods", "chosen"), [(["bad", "good"], "good"), (["bad", "bad", "good", "good"], "good")]
+)
+def test_of_equals_the_first_choice_wins(moods: list[str], chosen: str) -> None:
+    with chat_server(in_turn(*({"mood": mood} for mood in moods))) as server:
+        run = loaded(server, outputs={"mood": "string"}, **{**VOTES, "votes": len(moods)})
+        assert run(tickets("a"))["mood"].tolist() == [chosen]
+
+
+def test_the_votes_are_probabilities() -> None:
+    outputs = {"mood": "string", "p": {"from": "probabilities"}}
+    answers = [{"mood": mood} for mood in ("bad", "good", "bad", "bad")]
+    with chat_server(in_turn(*answers)) as server:
+        found = loaded(server, outputs=outputs, probabilities=True, **{**VOTES, "votes": 4})(tickets("a"))
+    assert found["p"].tolist() == [[0.25, 0.75]]
+    assert "logprobs" not in server.requests[0]
+    assert check_node(HERE, INPUTS, node(outputs=outputs, probabilities=True, **VOTES)).told["p"].classes == (
+        "good",
+        "bad",
+    )
+
+
+def test_an_answer_that_cannot_be_used_does_not_vote() -> None:
+    refusal = Reply(None, message={"refusal": "I may not"})
+    with counting() as counts, chat_server(in_turn(Reply("no JSON"), refusal, {"mood": "bad"})) as server:
+        found = loaded(server, outputs={"mood": "string"}, **VOTES)(tickets("a"))
+    assert found["mood"].tolist() == ["bad"]
+    assert (counts.counters["malformed"], counts.counters["refusals"]) == (1, 1)
+
+
+def test_a_row_without_a_vote_fails() -> None:
+    with chat_server(lambda _: Reply("no JSON")) as server, pytest.raises(NodeError) as caught:
+        loaded(server, outputs={"mood": "string"}, **VOTES)(tickets("a"))
+    assert caught.value.code == "bad_output"
+    assert len(server.requests) == 3
+
+
+def test_a_call_that_fails_is_no_vote_but_an_error() -> None:
+    with chat_server(in_turn({"mood": "bad"}, Reply("too long", status=400))) as server:
+        with pytest.raises(NodeError) as caught:
+            loaded(server, outputs={"mood": "string"}, **VOTES)(tickets("a"))
+        assert caught.value.code == "model_error"
+        assert len(server.requests) == 2
+
+
+@pytest.mark.usefixtures("state")
+def test_every_vote_is_paid_by_the_budget() -> None:
+    with chat_server(in_turn({"mood": "bad"})) as server:
+        run = loaded(server, outputs={"mood": "string"}, budget={"tokens": 20}, **VOTES)
+        with pytest.raises(BatchFailed) as caught:
+            run(tickets("a"))
+    assert caught.value.code == "budget_spent"
+    assert len(server.requests) == 2  # 12 tokens each
 
 
 def test_as_many_calls_are_under_way_as_the_node_says() -> None:
