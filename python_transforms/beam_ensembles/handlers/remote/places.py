@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -27,20 +28,41 @@ class Places:
         self.limit = float(most)
         self._taken = 0
         self._paused_until = 0.0
-        self._changed = asyncio.Condition()
+        self._waiting: collections.deque[asyncio.Future[None]] = collections.deque()
 
     @contextlib.asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
-        """Takes a place while the block runs."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._taken < max(1, int(self.limit)))
+        """Takes a place while the block runs; who came first gets the next one."""
+        if self._waiting or not self._has_room():
+            await self._turn()
+        else:
             self._taken += 1
         try:
             yield
         finally:
-            async with self._changed:
-                self._taken -= 1
-                self._changed.notify_all()
+            self._leave()
+
+    async def _turn(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it has a place, which it does not use
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Returns a place, and wakes those alone for whom there is one now."""
+        self._taken -= 1
+        while self._waiting and self._has_room():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._taken += 1
+                turn.set_result(None)
+
+    def _has_room(self) -> bool:
+        return self._taken < max(1, int(self.limit))
 
     async def unpaused(self) -> None:
         """Waits until the server may have room again."""
