@@ -291,6 +291,10 @@ class Kind(abc.ABC, Generic[O_co]):
         """
         return None
 
+    def batch_rows(self, node: CheckedNode[O_co]) -> int:
+        """Returns how many rows a batch should have, where there are so many, so that the node waits for little."""
+        return 1
+
     @property
     def keys(self) -> tuple[Option, ...]:
         """What its ``options`` declare."""

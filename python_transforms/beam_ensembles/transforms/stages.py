@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
@@ -15,12 +16,13 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.provenance import Provenance
 from beam_ensembles.graph.core_use import batches_beside
+from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage, alive_between, plan
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
 from beam_ensembles.runtime.batch_groups import Group, GroupBatches, items_of
-from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
+from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.between_stages import InFlight
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.runtime.row_source import BatchResult
@@ -29,6 +31,7 @@ from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, 
 from beam_ensembles.transforms.config import OUTPUT
 from beam_ensembles.transforms.fuller_batches import gathered
 from beam_ensembles.transforms.row_forms import InputRows, input_rows
+from beam_ensembles.types import BYTES
 
 base = inference_imports.import_base()
 
@@ -51,8 +54,16 @@ def run_plan(
         InvalidEnsemble: The rows are not what the ensemble reads.
     """
     binding = bind(graph, input_rows(pcoll.element_type), call)
-    ends = _RowEnds(graph.spec.name, binding, errors)
-    return _run(pcoll, graph, plan(graph), binding, ends, call.watch)
+    stages = plan(graph)
+    ends = _RowEnds(graph.spec.name, binding, errors, _rows_of_a_batch(stages.stages[0].nodes))
+    return _run(pcoll, graph, stages, binding, ends, call.watch)
+
+
+def _rows_of_a_batch(nodes: Sequence[CheckedNode]) -> int:
+    """Returns how many rows are put together, at most, of those that come one by one."""
+    if any(type_.required() == BYTES for node in nodes for type_ in node.inputs.values()):
+        return DEFAULT_BATCH_SIZE  # they may be large
+    return max([DEFAULT_BATCH_SIZE, *(node.kind.batch_rows(node) for node in nodes)])
 
 
 def run_plan_on_arrow(
@@ -140,10 +151,12 @@ class _RowEnds:
     ensemble: str
     binding: Binding
     errors: str | None
+    batch_rows: int
 
     def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
-        batch = BatchGlobally() if in_global_window else BatchPerWindow()
+        size = self.batch_rows
+        batch = BatchGlobally(size) if in_global_window else BatchPerWindow(size)
         batches: beam.PCollection[Any] = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
         return batches
 

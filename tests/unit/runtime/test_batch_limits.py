@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.columns.batch import size_of
-from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.handlers.support.beam_config import call_limit
 from beam_ensembles.registry import KINDS
@@ -73,3 +73,64 @@ def test_rows_of_a_call(tmp_path: Path, model: str, batch: dict[str, int], limit
     file = {"ensemble": "e", "inputs": {"x": "double"}, "nodes": {"n": node}}
     graph = check_text(json.dumps(file), KINDS, Files(str(tmp_path), (str(tmp_path),), hosts=("localhost",)))
     assert [call_limit(node) for node in graph.nodes] == [limit]
+
+
+@pytest.mark.parametrize(
+    ("more", "limit"),
+    [
+        ({"concurrency": 8}, 1_024),
+        ({"concurrency": 64}, 4_096),  # the slowest call of a batch holds up 64 calls of each place, not 16
+        ({"concurrency": 256}, 8_192),
+        ({"concurrency": 64, "batch": {"max": 10}}, 10),
+        ({"concurrency": 64, "inputs": ["ticket", "picture"]}, 1_024),
+        ({"model": "embed", "concurrency": 2}, 8_192),
+        ({"model": "embed", "concurrency": 2, "together": 16}, 4_096),
+    ],
+)
+def test_a_batch_has_many_calls_for_each_that_is_under_way(more: dict[str, Any], limit: int) -> None:
+    node = {"model": "chat", "url": "http://localhost/v1", "name": "m", "inputs": ["ticket"], **more}
+    if node["model"] == "chat":
+        parts = ["{ticket}", *([{"image": "picture"}] if "picture" in node["inputs"] else [])]
+        messages = [{"role": "user", "content": parts}]
+        node |= {"messages": messages, "text": True, "outputs": {"said": {}}}
+    else:
+        node |= {"outputs": {"vector": "array<float>[2]"}}
+    file = {"ensemble": "e", "inputs": {"ticket": "string", "picture": "bytes"}, "nodes": {"n": node}}
+    graph = check_text(json.dumps(file), KINDS, Files(hosts=ANYTHING, is_own=True))
+    assert [call_limit(node) for node in graph.nodes] == [limit]
+
+
+@pytest.mark.parametrize(("concurrency", "size"), [(8, 1_024), (20, 1_280)])
+def test_rows_that_a_language_model_gets_together(tmp_path: Path, concurrency: int, size: int) -> None:
+    (tmp_path / "e.json").write_text(
+        json.dumps(
+            {
+                "ensemble": "e",
+                "inputs": {"ticket": "string"},
+                "nodes": {
+                    "n": {
+                        "model": "chat",
+                        "url": "http://localhost:1/v1",
+                        "name": "m",
+                        "concurrency": concurrency,
+                        "retries": 0,
+                        "messages": [{"role": "user", "content": "{ticket}"}],
+                        "text": True,
+                        "on_error": "nullify",
+                        "inputs": ["ticket"],
+                        "outputs": {"said": "string?"},
+                    }
+                },
+            }
+        )
+    )
+    pipeline = beam.Pipeline()
+    given = pipeline | beam.Create([beam.Row(ticket=str(at)) for at in range(2 * size)], reshuffle=False)
+    _ = given | RunEnsemble(tmp_path / "e.json")
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = {one.key.metric.name: one.committed for one in result.metrics().query()["distributions"]}
+    assert (found["inference_request_batch_size"].min, found["inference_request_batch_size"].max) == (
+        size,
+        size,
+    )

@@ -12,7 +12,7 @@ from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.handlers.chat.answer_schema import is_answerable
 from beam_ensembles.handlers.chat.voting import can_be_voted
-from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
+from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server, rows_of_rounds
 from beam_ensembles.handlers.openai_interface.prompts import check_messages
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
@@ -135,6 +135,10 @@ class ChatKind(Kind[ChatOptions]):
             return _settled_text(node)
         _check_outputs(node)
         return settle(node, "type_mismatch", _probabilities(node))
+
+    def batch_rows(self, node: CheckedNode[ChatOptions]) -> int:
+        """Returns the rows that keep all calls busy that are under way at one time."""
+        return rows_of_rounds(node)
 
     def load(self, node: CheckedNode[ChatOptions]) -> Member:
         """Returns the node with its client; the server need not answer yet."""

@@ -11,7 +11,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.handlers.decisions.questions import FORM, PROBABILITIES, mistakes_in, read_questions
-from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
+from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server, rows_of_rounds
 from beam_ensembles.handlers.openai_interface.prompts import check_messages
 from beam_ensembles.types import Type
 
@@ -90,6 +90,10 @@ class DecisionsKind(Kind[DecisionsOptions]):
             if name in classes:
                 node.tell(output.column, classes[name])
         return settle(node, "type_mismatch", found)
+
+    def batch_rows(self, node: CheckedNode[DecisionsOptions]) -> int:
+        """Returns the rows that keep all calls busy that are under way at one time."""
+        return rows_of_rounds(node)
 
     def load(self, node: CheckedNode[DecisionsOptions]) -> Member:
         """Returns the node with its client; the server need not answer yet."""

@@ -8,7 +8,7 @@ from typing import Final
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import settle
-from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
+from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server, rows_of_rounds
 from beam_ensembles.types import FLOAT, STRING, Array, Scalar, Type
 
 _ROWS_OF_A_CALL: Final = 4_096
@@ -68,6 +68,10 @@ class EmbedKind(Kind[EmbedOptions]):
         length = node.options.dimensions
         found = None if length is None else Array(FLOAT, (length,))
         return settle(node, "type_mismatch", {output.column: found for output in node.spec.outputs})
+
+    def batch_rows(self, node: CheckedNode[EmbedOptions]) -> int:
+        """Returns the rows that keep all calls busy that are under way at one time."""
+        return rows_of_rounds(node, node.options.together)
 
     def load(self, node: CheckedNode[EmbedOptions]) -> Member:
         """Returns the node with its client; the server need not answer yet."""

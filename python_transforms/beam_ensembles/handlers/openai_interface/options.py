@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.handlers.remote.limit_options import SpendingOptions
@@ -23,7 +23,13 @@ from beam_ensembles.handlers.support.request_headers import HEADERS, check_heade
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import FORM as SECRET
 from beam_ensembles.spec.secrets import is_secret
+from beam_ensembles.types import BYTES
 
+_ROUNDS: Final = 64
+"""Calls of a batch for each that is under way at one time. Where calls differ in length, as those of language models
+do, the last ones of a batch cost about three of them."""
+_MOST_ROWS: Final = 8_192
+"""Rows of a batch, at most: they and their answers are in memory together."""
 _HONOURED: Final[Mapping[str, Accepted]] = {"headers": HEADERS}
 
 
@@ -59,6 +65,20 @@ class ServerOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOption
     def own_arguments() -> Sequence[str]:
         """Returns the members of a request that other keys say, or that the answers depend on."""
         return ()
+
+
+def rows_of_rounds(node: CheckedNode[ServerOptions], rows_of_a_call: int = 1) -> int:
+    """Returns the rows of a batch whose calls seldom wait for its slowest ones: the next batch begins after those.
+
+    Rows with pictures are large; theirs stay as they are.
+
+    Args:
+        node: The node.
+        rows_of_a_call: How many rows one call has.
+    """
+    if any(type_.required() == BYTES for type_ in node.inputs.values()):
+        return 1
+    return min(_ROUNDS * node.options.concurrency * rows_of_a_call, _MOST_ROWS)
 
 
 def check_server(node: NodeView[ServerOptions]) -> None:

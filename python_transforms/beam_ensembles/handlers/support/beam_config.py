@@ -227,9 +227,14 @@ def check_arguments(node: NodeView[ArgumentOptions], known: Mapping[str, Accepte
 
 
 def batch_size(node: CheckedNode, default: int) -> int:
-    """Returns the number of rows in a batch of a node that batches rows: ``batch.max``, or a larger ``min``."""
-    least = batch_of(node.options).get("min")
-    return max(batch_limit(node) or default, least or 1)
+    """Returns the number of rows in a batch of a node that batches rows: ``batch.max``, or a larger ``min``.
+
+    Where the node says neither, its kind may want more than the default.
+    """
+    limit, least = batch_limit(node), batch_of(node.options).get("min")
+    if limit is None and least is None:
+        return max(default, node.kind.batch_rows(node))
+    return max(limit or default, least or 1)
 
 
 def bytes_limit(node: CheckedNode) -> int | None:
