@@ -9,7 +9,7 @@ from scipy.stats import binom, binomtest
 from beam_ensembles.tuning.certifying import lower_bound, p_values, passed, rows_needed, rows_without_a_miss
 from beam_ensembles.tuning.choosing import grid
 from beam_ensembles.tuning.targets import AGREEMENT, Target
-from tests.benchmarks.certified import Pool, Sums, least_sent, measure
+from tests.benchmarks.certified import Pool, Sums, bounds_of, measure
 
 SPLITS = 300
 
@@ -50,7 +50,8 @@ def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
     assert found.by_eye > 0.25
     assert found.unreached == 0
     assert found.limit is not None
-    assert found.limit < found.sent
+    assert found.exact is not None
+    assert found.limit < found.exact < found.sent
     assert found.hindsight < found.sent < 1.2 * found.hindsight
 
 
@@ -64,8 +65,8 @@ def test_candidates_separate_all_values_where_these_are_few(sign: int) -> None:
     assert all(len(f"{abs(cut):.12g}".lstrip("0.")) <= 6 for cut in found), "short enough for a file"
 
 
-def test_the_limit_is_the_mean_of_the_most_powerful_test() -> None:
-    """Of two cut-offs one sends nothing on: it is chosen where the randomized test of it rejects."""
+def test_the_bounds_are_means_of_the_most_powerful_tests() -> None:
+    """Of two cut-offs one sends nothing on: it is chosen where the test of it rejects, with lots or without."""
     right = np.arange(1_000) >= 15
     pool = Pool("two", np.full(1_000, 0.5), right.astype(int), np.ones(1_000, int), np.ones(1_000, int))
     target = Target(AGREEMENT, 0.97, "big")
@@ -74,4 +75,7 @@ def test_the_limit_is_the_mean_of_the_most_powerful_test() -> None:
     below = binom.cdf(edge - 1, 200, 0.03)
     chance = (0.05 - below) / binom.pmf(edge, 200, 0.03)
     rejects = (wrong < edge) | ((wrong == edge) & (random.uniform(size=len(wrong)) < chance))
-    assert least_sent(Sums(pool, target), target, 200) == pytest.approx(1 - rejects.mean(), abs=0.005)
+    bounds = bounds_of(Sums(pool, target), target, 200)
+    assert bounds is not None
+    assert bounds.limit == pytest.approx(1 - rejects.mean(), abs=0.005)
+    assert bounds.exact == pytest.approx(1 - (wrong < edge).mean(), abs=0.005)
