@@ -162,8 +162,8 @@ def _misuse(args: argparse.Namespace) -> str | None:
             'say what to tune, one at a time: --target "recall >= 0.9", --weights NODE, or --calibrate NODE'
         )
     if args.folds and args.target:
-        text = "--folds goes with --weights and --calibrate; a cut-off is certified on rows that did not choose its"
-        return f"{text} candidates, so hold some out with --holdout"
+        text = "--folds goes with --weights and --calibrate: each fold would certify another cut-off, and none the one"
+        return f"{text} that is written; with few labels, hold out fewer rows, as with --holdout 0.1"
     if args.folds and args.holdout is not None:
         return "--folds holds out all rows in turn and --holdout a share of them; give one of them"
     if args.write and args.output:
