@@ -3,7 +3,7 @@
     python examples/fraud/train.py
 
 The accounts go to an SQLite file beside the models, or to the database that ``--database`` names. The ensemble's lock,
-for ``beam-ensembles check`` and ``diff``, goes beside the models, too.
+for ``beam-ensembles check`` and ``diff``, goes beside the ensemble file.
 """
 
 from __future__ import annotations
@@ -93,10 +93,9 @@ def write_rows(payments: pd.DataFrame, path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
 
 
-def lock(rows: Path, models: Path, database: str) -> None:
+def lock(rows: Path, database: str | None) -> None:
     """Locks what the ensemble answers for some of the payments."""
-    output = models / f"{ENSEMBLE.stem}.lock.yaml"
-    flags = ["--rows", str(rows), "--parameter", f"database={database}", "--output", str(output)]
+    flags = ["--rows", str(rows), *(["--parameter", f"database={database}"] if database else [])]
     if beam_ensembles(["lock", str(ENSEMBLE), *flags]):
         sys.exit(1)
 
@@ -118,11 +117,10 @@ def main() -> None:
     learn(with_history(make_payments(random, accounts, KNOWN), known), flags.models)
     payments = make_payments(random, accounts, TO_SCORE)
     write_rows(payments, flags.rows)
-    database = flags.database or f"sqlite:///{flags.models.resolve() / 'accounts.db'}"
-    write_accounts(known, database)
+    write_accounts(known, flags.database or f"sqlite:///{flags.models.resolve() / 'accounts.db'}")
     print(f"{len(payments)} payments, {payments['fraud'].sum()} of them fraud; {len(known)} accounts")
     if flags.models.resolve() == MODELS:  # those that the ensemble file names
-        lock(flags.rows.with_suffix(".parquet"), MODELS, database)
+        lock(flags.rows.with_suffix(".parquet"), flags.database)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Every ``sh`` block is run by a test as written, unless its first line says other
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import re
 import shlex
 import textwrap
@@ -17,6 +18,9 @@ from scripts.layout import ROOT
 _BLOCK = re.compile(r"^( *)```sh\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"(?:#|//) (\S+\.\w+)\n")
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_VARIES = re.compile(r"\d[\d,]*\.\d[\d.]*|\d+,\d+|\d+(?= (?:s|ms|rows/s|bytes|kB|MiB)\b)|\d{2,}")
+_DIGITS = re.compile(r"(\d\.\d{4})\d+")
 _MARK = re.compile(r"# (run by|not run here:) (.+)\n")
 
 
@@ -61,6 +65,12 @@ def blocks(page: str) -> list[Block]:
     return [Block(page, textwrap.dedent(found[2])) for found in _BLOCK.finditer(text)]
 
 
+def blocks_of(page: str, language: str) -> list[str]:
+    """Returns the text of the code blocks of a language."""
+    found = _CODE.finditer(path_of(page).read_text(encoding="utf-8"))
+    return [textwrap.dedent(one[3]) for one in found if one[2] == language]
+
+
 def block_with(page: str, first: str) -> Block:
     """Returns the one block that has a command that begins with some words."""
     words = first.split()
@@ -97,6 +107,22 @@ def outputs(page: str) -> list[tuple[Block, str | None]]:
         for block, after in zip(found, [*found[1:], None], strict=True)
         if block[2] == "sh"
     ]
+
+
+def assert_says(text: str | None, found: str) -> None:
+    """Asserts that commands printed what a page says, where it says something."""
+    if text is None:
+        return
+    same = doctest.OutputChecker().check_output(comparable(text), comparable(found), _FLAGS)
+    assert same, f"the page:\n{text}\nprinted:\n{found}"
+
+
+def comparable(text: str) -> str:
+    """Returns a text without what differs from one run to the next; rows keep four digits of each fraction."""
+    return "\n".join(
+        _DIGITS.sub(r"\1", line) if line.startswith("{") else _VARIES.sub("N", line)
+        for line in text.split("\n")
+    )
 
 
 def path_of(page: str) -> Path:

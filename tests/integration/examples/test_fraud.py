@@ -63,14 +63,13 @@ def test_the_lock_says_what_a_change_of_the_file_does(
 ) -> None:
     copy = Path(shutil.copytree(fraud.models.parent, tmp_path / "fraud"))
     shutil.copytree(fraud.models, copy / "models", dirs_exist_ok=True)
-    file, lock = copy / "fraud.yaml", copy / "models" / "fraud.lock.yaml"
-    trust = ["--trust", str(fraud.models)]  # whose database the lock names
-    assert main(["check", str(file), "--lock", str(lock), *trust]) == 0
+    file, lock = copy / "fraud.yaml", copy / "fraud.lock.yaml"
+    assert main(["check", str(file)]) == 0
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("review_from: 0.3", "review_from: 0.1"), encoding="utf-8")
     capsys.readouterr()
     limits = ["--max-label-changes", "0.1%", "--label", "fraud", "--answer", "fraud_p", "--json"]
-    assert main(["diff", str(lock), str(file), "--by", "country", *limits, *trust]) == 1
+    assert main(["diff", str(lock), str(file), "--by", "country", *limits]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [one["node"] for one in found["behaviour"]["causes"]] == ["decide"]
     assert found["better"] == found["worse"] == 0
