@@ -19,7 +19,7 @@ import numpy as np
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.evaluation.collecting import NodeCost
-from beam_ensembles.execution.answer_digest import answer_digest
+from beam_ensembles.execution.answer_digest import answer_digest, file_state
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
 from beam_ensembles.handlers.support.shared_members import load_member
@@ -61,8 +61,13 @@ class AnswerCache:
         Raises:
             EnsembleError: It cannot be loaded.
         """
+        if not _is_kept(node):
+            return load_member(node, machine)
+        before = file_state(node)
         member, key = load_member(node, machine), _node_key(node)
-        return member if key is None else _Kept(member, self, node, key)
+        if file_state(node) != before:  # a file that was replaced may not be the one that answers
+            return member
+        return _Kept(member, self, node, key)
 
     def add_spared(self, costs: Mapping[str, NodeCost]) -> None:
         """Adds to the cost of each node how long the calls took whose answers were found here."""
@@ -143,12 +148,15 @@ class _Kept:
         return answered
 
 
-def _node_key(node: CheckedNode) -> bytes | None:
-    """Returns a digest of what a node's answers depend on beside its rows; None where that is not known."""
+def _is_kept(node: CheckedNode) -> bool:
+    """Whether all that a node's answers depend on beside its rows is known: its model is in files of this machine."""
     is_model = node.spec.kind == "model" and node.kind.name != "python"
-    path = None if node.uri is None else local_path(node.uri)
-    if not is_model or node.kind.work in (Work.LIGHT, Work.ELSEWHERE) or path is None:
-        return None
+    is_here = node.uri is not None and local_path(node.uri) is not None
+    return is_model and is_here and node.kind.work not in (Work.LIGHT, Work.ELSEWHERE)
+
+
+def _node_key(node: CheckedNode) -> bytes:
+    """Returns a digest of what a node's answers depend on beside its rows."""
     known = [_FORM, answer_digest(node).hex(), environment()]
     return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).digest()
 

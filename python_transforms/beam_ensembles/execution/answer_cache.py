@@ -6,13 +6,13 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from beam_ensembles.columns.batch import concatenated
 from beam_ensembles.errors import NodeError, SomeFailed
-from beam_ensembles.execution.answer_digest import answer_digest
+from beam_ensembles.execution.answer_digest import answer_digest, file_state
 from beam_ensembles.execution.cache_worth import CacheWorth
 from beam_ensembles.execution.kept_answers import BadAnswer, from_texts, to_texts
 from beam_ensembles.execution.row_keys import row_keys
@@ -38,12 +38,13 @@ class AnswerCache:
     Args:
         node: The node, with a ``cache``.
         store: Where answers are kept.
+        digest: What changes with everything that its answers depend on, besides the row.
     """
 
-    def __init__(self, node: CheckedNode, store: AnswerStore) -> None:
+    def __init__(self, node: CheckedNode, store: AnswerStore, digest: bytes) -> None:
         self._types = tuple(sorted(node.inputs.items()))
         self._outputs = node.outputs
-        self._digest = answer_digest(node)
+        self._digest = digest
         self._worth = None if node.kind.work is Work.ELSEWHERE else CacheWorth()
         self.store = store
 
@@ -175,8 +176,17 @@ def _together(
     return {name: values[rows] for name, values in concatenated(parts).items()}, found
 
 
-def cache_of(node: CheckedNode) -> AnswerCache | None:
-    """Returns the cache of a node; None where it has none.
+def state_before(node: CheckedNode) -> Any:
+    """Returns the ``file_state`` of a node with a cache that is about to be loaded; None where it has none."""
+    return file_state(node) if _has_cache(node) else None
+
+
+def cache_of(node: CheckedNode, before: Any = None) -> AnswerCache | None:
+    """Returns the cache of a node; None where it has none, or nobody knows which model it has loaded.
+
+    Args:
+        node: The node, which is loaded.
+        before: Its ``state_before``. A file that was replaced meanwhile may not be the one that answers.
 
     Raises:
         InvalidEnsemble: SQLAlchemy or the database's driver is not installed, or the database's URL is none.
@@ -184,10 +194,29 @@ def cache_of(node: CheckedNode) -> AnswerCache | None:
     options = node.options
     if not isinstance(options, CacheOptions) or not options.cache:
         return None
+    digest, after = answer_digest(node), file_state(node)
+    if before is not None and after != before:
+        _LOGGER.warning("the model's file changed while it was loaded, so that its answers are not kept")
+        return None
+    if _is_unknown(node, after):
+        _LOGGER.warning(
+            "nobody says when the model's file changes, so that its answers are not kept: pin it with 'sha256'"
+        )
+        return None
     try:
         from beam_ensembles.execution.answer_store import AnswerStore
     except ImportError as error:
         raise not_installed(node, "lookup", error) from error
     cache = options.cache
     age, rows = seconds_of(cache.get("max_age")), rows_of(cache.get("max_rows"))
-    return AnswerCache(node, AnswerStore(node, cache["uri"], age, rows))
+    return AnswerCache(node, AnswerStore(node, cache["uri"], age, rows), digest)
+
+
+def _is_unknown(node: CheckedNode, state: Any) -> bool:
+    """Whether a node's file lies elsewhere, and neither its pin nor its server tells its versions apart."""
+    is_elsewhere = node.uri is not None and "://" in node.uri and node.kind.work is not Work.ELSEWHERE
+    return is_elsewhere and "sha256" not in node.spec.options and not any(state or ())
+
+
+def _has_cache(node: CheckedNode) -> bool:
+    return isinstance(node.options, CacheOptions) and bool(node.options.cache)

@@ -64,6 +64,13 @@ def answer_digest(node: CheckedNode) -> bytes:
     return hashlib.sha256(to_json(said).encode("utf-8", "surrogatepass")).digest()
 
 
+def file_state(node: CheckedNode) -> Any:
+    """Returns what changes when a node's file does; None where it has none, or nobody says."""
+    if node.uri is None or node.kind.work is Work.ELSEWHERE:
+        return None
+    return state_of(node.uri, node.kind.files_beside)
+
+
 def _file_digest(node: CheckedNode) -> Any:
     if node.uri is None:
         return None

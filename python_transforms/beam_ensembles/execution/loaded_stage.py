@@ -29,7 +29,7 @@ from beam_ensembles.errors import (
     Problem,
     RowFailed,
 )
-from beam_ensembles.execution.answer_cache import cache_of
+from beam_ensembles.execution.answer_cache import cache_of, state_before
 from beam_ensembles.execution.batch_parts import Parts, cut, join
 from beam_ensembles.execution.loaded_classes import StepsByMeaning, unloaded
 from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metric
@@ -204,6 +204,7 @@ def _load_in_its_name(
     node: CheckedNode, write: Callable[[Update], None], load: Callable[[CheckedNode], Member]
 ) -> NodeStep:
     meter = NodeMeter(node.ensemble, node.spec.name, write)
+    file = state_before(node)
     before, start = _peak_memory(), time.monotonic()
     try:
         member = load(node)
@@ -219,7 +220,7 @@ def _load_in_its_name(
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
     has_own = any(option.name == "retries" for option in node.kind.keys)
     retries = 0 if has_own else int(node.spec.options.get("retries", 0))
-    return NodeStep(node, member, meter, retries, cache_of(node))
+    return NodeStep(node, member, meter, retries, cache_of(node, file))
 
 
 Read: TypeAlias = tuple[Converted, np.ndarray | None]

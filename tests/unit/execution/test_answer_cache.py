@@ -13,20 +13,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.cli.main import main
+from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.execution.answer_cache import AnswerCache, cache_of
 from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.execution.kept_answers import BadAnswer, from_texts, to_texts
+from beam_ensembles.execution.loaded_stage import _load
 from beam_ensembles.execution.row_keys import row_keys
-from beam_ensembles.graph.kinds import Columns, Member
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.call_counts import counting
+from beam_ensembles.handlers.support.shared_members import load_member
+from beam_ensembles.processes.machine import this_machine
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import parse_type
 from tests.support.nodes import check_node, problems_of
 
@@ -202,6 +211,55 @@ def test_there_are_no_more_answers_than_the_node_says(tmp_path: Path) -> None:
         ((kept,),) = connection.execute("SELECT count(*) FROM beam_ensembles_answers")
     connection.close()
     assert kept == 10
+
+
+def test_a_model_that_is_replaced_while_it_is_loaded_keeps_no_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answers of the old model were kept as those of the new one, for ever."""
+
+    def save(factor: float) -> None:
+        x = np.arange(4.0)[:, None]
+        joblib.dump(LinearRegression(fit_intercept=False).fit(x, factor * x[:, 0]), tmp_path / "m.joblib")
+
+    def replaced_meanwhile(node: CheckedNode) -> Member:
+        member = load_member(node, this_machine())
+        save(3.0)
+        return member
+
+    save(2.0)
+    cache = {"uri": "sqlite:///answers.db"}
+    spec = {
+        "model": "sklearn",
+        "uri": "m.joblib",
+        "inputs": ["v"],
+        "outputs": {"y": "double"},
+        "cache": cache,
+    }
+    checked = check_node(tmp_path, {"v": "double"}, spec)
+    for load, expected in ((replaced_meanwhile, 2.0), (lambda node: load_member(node, this_machine()), 3.0)):
+        step = _load(checked, lambda update: None, load)
+        batch = ColumnBatch(np.arange(1), {"v": np.array([1.0])})
+        step.run(batch)
+        assert batch.columns["y"].tolist() == pytest.approx([expected])
+        if step._cache is not None:
+            step._cache.store.close()
+    assert "changed while it was loaded" in caplog.text
+
+
+@pytest.mark.parametrize(("more", "is_kept"), [({}, False), ({"sha256": "0" * 64}, True)])
+def test_a_model_whose_versions_nobody_tells_apart_keeps_no_answers(
+    tmp_path: Path, more: dict[str, Any], is_kept: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All its versions had the same answers."""
+    cache = {"uri": f"sqlite:///{tmp_path}/answers.db"}
+    spec = {"model": "onnx", "uri": "http://localhost:9/m.onnx", "inputs": ["x"], "outputs": {"y": "double"}}
+    text = json.dumps({"ensemble": "e", "inputs": INPUTS, "nodes": {"m": {**spec, "cache": cache, **more}}})
+    (checked,) = check_text(text, KINDS, Files(hosts=ANYTHING, trusted=("/",), is_own=True)).nodes
+    found = cache_of(checked)
+    assert (found is not None, "pin it with 'sha256'" in caplog.text) == (is_kept, not is_kept)
+    if found is not None:
+        found.store.close()
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but long enough to be read as one" * 50, None])
