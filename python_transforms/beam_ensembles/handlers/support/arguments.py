@@ -71,7 +71,7 @@ def list_argument(node: NodeView, *, lists: bool = False) -> Argument | None:
     for part in texts:
         text = (
             f"a {part.element} cannot be listed with other columns: only numbers are joined to one argument; "
-            "name what the model takes, {argument: column}, or make it a number"
+            "name what the model takes, {argument: column}, or make it a number in a sql node"
         )
         node.problem("type_mismatch", part.place, text)
     if texts:

@@ -22,7 +22,7 @@ from beam_ensembles.handlers.support.arguments import (
     named_arguments,
 )
 from beam_ensembles.messages.printable import truncate
-from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, Scalar, Type, width_of
+from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, Array, Scalar, Type, width_of
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
@@ -99,14 +99,14 @@ def feature_arguments(node: NodeView, aside: Sequence[str] = (), whole: str = ""
                 node.problem("type_mismatch", part.place, text)
         return found
     types = [node.inputs.get(column) for column in node.spec.columns]
-    if len(types) > 1 and any(type_ is not None and _is_text(type_) for type_ in types):
+    if len(types) > 1 and any(type_ is not None and not _is_number(type_) for type_ in types):
         return _mixed(node)
     argument = list_argument(node)
     return {} if argument is None else {"": argument}
 
 
 def _mixed(node: NodeView) -> dict[str, Argument]:
-    """Checks columns of which some are text: each is text, a number or a tensor of numbers."""
+    """Checks columns of which some are text or truth values: each of them, a number or a tensor of numbers."""
     found = {}
     for index, column in enumerate(node.spec.columns):
         type_, place = node.inputs.get(column), f"inputs[{index}]"
@@ -114,7 +114,8 @@ def _mixed(node: NodeView) -> dict[str, Argument]:
             continue
         width = width_of(type_)
         if width is None and not _is_text(type_):
-            node.problem("type_mismatch", place, f"'{column}' is {type_}; a feature is a number or a text")
+            text = f"'{column}' is {type_}; a feature is a number, a truth value or a text"
+            node.problem("type_mismatch", place, text)
             continue
         found[column] = Argument(place, "string" if width is None else "double", (width or 1,))
     return found
@@ -122,6 +123,11 @@ def _mixed(node: NodeView) -> dict[str, Argument]:
 
 def _is_text(type_: Type) -> bool:
     return isinstance(type_, Scalar) and type_.name == "string"
+
+
+def _is_number(type_: Type) -> bool:
+    element = type_.element if isinstance(type_, Array) else type_
+    return width_of(type_) is not None and element.required() != BOOLEAN
 
 
 def column_of_each(types: Mapping[str, Type | None], columns: Sequence[str]) -> Iterator[str]:
