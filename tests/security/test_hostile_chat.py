@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.handlers.chat.answers import Answers
 from beam_ensembles.handlers.chat.label_probabilities import probabilities_of, tokens_of
+from beam_ensembles.handlers.openai_interface import calls, client
 from beam_ensembles.types import parse_type
 from tests.support.chat_server import Reply, chat_server
 from tests.unit.handlers.chat.test_chat import loaded
@@ -81,6 +83,36 @@ def test_a_server_does_not_choose_how_its_answer_is_decoded(
         loaded(server)({"ticket": np.array(["t"], object)})
     assert raised.value.code == code
     assert time.monotonic() - begin < 20.0
+
+
+def test_the_answers_to_a_batch_have_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of a thousand rows could take 256 MiB, and the worker was killed."""
+    monkeypatch.setattr(calls, "LARGEST_ANSWER", 10_000)
+    columns = {"ticket": np.array([str(at) for at in range(50)], object)}
+    more = {"text": True, "outputs": {"mood": "string"}, "concurrency": 1}
+    with chat_server(lambda _: Reply(text="x" * 1_000)) as server, pytest.raises(SomeFailed) as raised:
+        loaded(server, **more)(columns)
+    faults = raised.value.faults
+    assert len(raised.value.columns["mood"]) == 9
+    assert {(error.code, "together; lower 'batch.max'" in error.message) for error in faults.values()} == {
+        ("bad_output", True)
+    }
+    assert len(server.requests) == 10  # nobody pays for answers that are not taken
+
+
+def test_answers_that_come_at_one_time_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 1 << 20)
+    columns = {"ticket": np.array([str(at) for at in range(8)], object)}
+    more = {"text": True, "outputs": {"mood": "string"}, "concurrency": 8}
+    gate = threading.Barrier(8)
+
+    def together(_: object) -> Reply:
+        gate.wait(60)
+        return Reply(text="x" * 1_000_000)
+
+    with chat_server(together) as server, pytest.raises(SomeFailed) as raised:
+        loaded(server, **more)(columns)
+    assert all("come at one time" in error.message for error in raised.value.faults.values())
 
 
 def token(text: bytes, others: Sequence[bytes] = ()) -> Any:

@@ -11,9 +11,10 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import openai
 
 from beam_ensembles.errors import BatchFailed, NodeError
@@ -26,6 +27,7 @@ from beam_ensembles.handlers.remote.places import Places
 from beam_ensembles.handlers.remote.quota import QuotaQueue
 from beam_ensembles.handlers.support.call_counts import RETRIES, call_took, count
 from beam_ensembles.handlers.support.waits import wait_before
+from beam_ensembles.limits import LARGEST_ANSWER
 
 Make = Callable[[openai.AsyncOpenAI], Awaitable[Any]]
 Ask = Callable[["Session", Any], Awaitable[Any]]
@@ -51,14 +53,22 @@ class Session:
 
     async def all(self, ask: Ask, requests: Sequence[Any]) -> list[Any]:
         """Returns what each request is answered (``Calls.all``)."""
-        broken: list[BatchFailed] = []
+        broken: list[NodeError] = []
+        held = 0
 
         async def one(request: Any) -> Any:
+            nonlocal held
             async with self._places.one():
                 if broken:
                     return broken[0]
                 try:
-                    return await ask(self, request)
+                    answer = await ask(self, request)
+                    held += bytes_of(answer)
+                    if held <= LARGEST_ANSWER:
+                        return answer
+                    text = f"the answers to one batch have more than {LARGEST_ANSWER >> 20} MiB together"
+                    broken.append(NodeError("bad_output", f"{text}; lower 'batch.max'"))
+                    return broken[0]
                 except BatchFailed as error:
                     broken.append(error)
                     return broken[0]
@@ -127,6 +137,17 @@ class Session:
         raise AssertionError("the last attempt returns or raises")
 
 
+def bytes_of(answer: Any) -> int:
+    """Returns about how many bytes the values of an answer take."""
+    if isinstance(answer, np.ndarray):
+        return answer.nbytes
+    if isinstance(answer, Mapping):
+        answer = list(itertools.chain.from_iterable(answer.items()))
+    if isinstance(answer, list):
+        return sum(8 + bytes_of(value) for value in answer)
+    return len(answer) if isinstance(answer, str) else 24
+
+
 def _kind(error: openai.OpenAIError) -> str:
     """Returns the kind of an error; what a server says may quote the row."""
     status = getattr(error, "status_code", None)
@@ -152,7 +173,7 @@ class Calls:
         """Returns what each request is answered, in their order: an error instead of an answer that failed.
 
         A server that does not answer, or refuses the caller, is asked no more for these requests: those that were not
-        sent yet get the same error.
+        sent yet get the same error. So do they where the answers before them fill ``LARGEST_ANSWER`` bytes.
 
         Args:
             ask: Makes the calls of one request.

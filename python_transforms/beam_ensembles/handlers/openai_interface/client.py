@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 import openai
 
 from beam_ensembles.files.bounded_json import JsonError, check_memory
 from beam_ensembles.limits import LARGEST_ANSWER
+
+_MOST_READ: Final = 2
+"""How many of the largest answers may be read at one time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class _BoundedClient(httpx2.AsyncClient):
         limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
         super().__init__(timeout=server.seconds, follow_redirects=False, limits=limits)
         self._server = server
+        self._reading = 0
+        """Bytes of the answers that are being read."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Sends a request; the response that it returns has been read."""
@@ -82,19 +87,24 @@ class _BoundedClient(httpx2.AsyncClient):
             raise httpx2.ReadTimeout(f"no whole answer within {seconds:g} s", request=request) from None
 
     async def _read(self, response: httpx2.Response) -> httpx2.Response:
+        content = bytearray()
         try:
             packed = response.headers.get("content-encoding", "identity")
             if packed != "identity":
                 raise Unreadable(f"the answer is packed ({packed!r}), which the request did not allow")
-            content = bytearray()
             async for block in response.aiter_raw():
                 content += block
+                self._reading += len(block)
                 if len(content) > LARGEST_ANSWER:
                     raise Unreadable(f"the answer has more than {LARGEST_ANSWER:,} bytes")
+                if self._reading > _MOST_READ * LARGEST_ANSWER:
+                    most = _MOST_READ * LARGEST_ANSWER
+                    raise Unreadable(f"the answers that come at one time have more than {most:,} bytes")
             check_memory(bytes(content))
         except JsonError as error:
             raise Unreadable(f"the answer is too large: {error}") from None
         finally:
+            self._reading -= len(content)
             await response.aclose()
         headers = response.headers.copy()
         headers.pop("transfer-encoding", None)
