@@ -141,6 +141,28 @@ def test_a_digest_of_a_bundle_is_no_prefix() -> None:
         (("*",), "http://[fe80::1%25eth0]/", False),
         (("*",), "http://[::ffff:169.254.169.254]/", False),
         (("*",), "http://10.1.2.3/", False),
+        (("*",), "https://192.0.0.192/opc/v1/instance", False),
+        (("*",), "https://[64:ff9b::a9fe:a9fe]/", False),
+        (("*",), "https://[64:ff9b::10.0.0.1]/", False),
+        (("*",), "https://[64:ff9b:1::10.0.0.1]/", False),
+        (("*",), "https://[64:ff9b::8.8.8.8]/", True),
+        (("*",), "https://[2002:a00:1::1]/", False),
+        (("*",), "https://[2001:0:1:1::f5ff:fffe]/", False),
+        (("*",), "https://[::127.0.0.1]/", False),
+        (("*",), "https://[::ffff:0:10.0.0.1]/", False),
+        (("*",), "https://[fec0::1]/", False),
+        (("*",), "https://[2606:4700::1111]/", True),
+        (("*",), "https://1.1.1.1/", True),
+        (("*",), "https://224.0.0.1/", False),
+        (("*",), "https://ip6-localhost/", False),
+        (("*",), "https://localhost.localdomain/", False),
+        (("*",), "https://kubernetes.default.svc.cluster.local/", False),
+        (
+            ("*", "kubernetes.default.svc.cluster.local"),
+            "https://kubernetes.default.svc.cluster.local/",
+            True,
+        ),
+        (("*",), "https://metadata/", False),
         (("*", "http://10.1.2.3"), "http://10.1.2.3/", True),
         (("*", "169.254.169.254"), "https://169.254.169.254/", True),
     ],
@@ -288,14 +310,18 @@ def test_rows_do_not_leave_their_places_by_a_redirect(tmp_path: Path) -> None:
         assert "/private/y" not in server.asked
 
 
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "192.0.0.192", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fec0::1%2"]
+)
 def test_a_name_that_leads_into_the_own_network_is_found_when_it_is_read(
+    address: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import socket
 
     from beam_ensembles.files import own_network
 
-    monkeypatch.setattr(own_network.socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("10.0.0.1", 0))])
+    monkeypatch.setattr(own_network.socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", (address, 0))])
     assert socket is own_network.socket
     for hosts, refused in ((("*",), True), (("models.example",), False), (("*", "*.example"), False)):
         files = Files(hosts=hosts)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.files.uris import is_web
+from beam_ensembles.files.uris import is_public, is_web
 
 
 def is_in_own_network(host: str) -> bool:
@@ -17,7 +17,7 @@ def is_in_own_network(host: str) -> bool:
         found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
         return False  # connecting fails with a better message
-    return not all(ipaddress.ip_address(address).is_global for address in found)
+    return not all(is_public(ipaddress.ip_address(address)) for address in found)
 
 
 def refuse_own_network(files: Files, url: str) -> None:

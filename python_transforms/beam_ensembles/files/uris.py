@@ -18,6 +18,13 @@ _BUCKET: Final = re.compile(r"[A-Za-z0-9._:-]*")
 _NUMBER: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 _HOSTS: Final = re.compile(r"[\w.*?\[\]:-]+")
 _DOTS: Final = (".", "..")
+_LOCAL_NAMES: Final = (".internal", ".local", ".localdomain", ".localhost")
+"""How names end that lead into the own network, as that of a cluster; names without a dot do, too."""
+_PROTOCOLS: Final = ipaddress.IPv4Network("192.0.0.0/24")
+"""Not public, whatever Python before 3.11.9 says; a cloud has its metadata there."""
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+"""The only addresses of the internet that have been given out."""
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _MOST_DECODINGS: Final = 4
 _LONGEST: Final = 8192
 _SHOWN: Final = 200
@@ -110,12 +117,25 @@ def is_host_pattern(text: str) -> bool:
 
 def is_local_network(host: str) -> bool:
     """Whether a host, by its name alone, is this machine or lies in its own network; no name is looked up."""
-    if host == "localhost" or host.endswith((".localhost", ".internal")):
-        return True
     try:
-        return not ipaddress.ip_address(host).is_global
+        return not is_public(ipaddress.ip_address(host))
     except ValueError:
+        return "." not in host or host.endswith(_LOCAL_NAMES)
+
+
+def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether an address is one of the internet: what is not known to be is this machine's own network.
+
+    An IPv6 address may stand for an IPv4 one, which a gateway makes of it.
+    """
+    if address.version == 4:
+        return address.is_global and not address.is_multicast and address not in _PROTOCOLS
+    stands_for = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+    if address in _NAT64:
+        stands_for = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    elif address not in _UNICAST and stands_for is None:
         return False
+    return address.is_global if stands_for is None else is_public(stands_for)
 
 
 def _is_below(uri: str, prefix: str) -> bool:

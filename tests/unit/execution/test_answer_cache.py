@@ -216,7 +216,7 @@ def test_there_are_no_more_answers_than_the_node_says(tmp_path: Path) -> None:
 def test_a_model_that_is_replaced_while_it_is_loaded_keeps_no_answers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answers of the old model were kept as those of the new one, for ever."""
+    """The answers of the old model were kept as those of the new one, forever."""
 
     def save(factor: float) -> None:
         x = np.arange(4.0)[:, None]
