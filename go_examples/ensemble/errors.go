@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Error is every error of a call: what the expansion service found wrong with
@@ -44,7 +45,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // failure is an Error without problems in the file. It wraps what format does.
 func failure(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{text: err.Error(), cause: errors.Unwrap(err)}
+	return &Error{text: printable(err.Error()), cause: errors.Unwrap(err)}
 }
 
 // because sets the cause of an error whose text does not quote it.
@@ -66,16 +67,31 @@ func asError(err error) error {
 	if !strings.HasPrefix(text, "ensemble: ") {
 		text = "ensemble: " + text
 	}
-	return &Error{text: text, cause: err}
+	return &Error{text: printable(text), cause: err}
+}
+
+// printable returns text with a mark for each character that a terminal acts
+// on, such as escape codes: whoever answers may send any. Lines stay lines.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return -1
+		case r == '\n' || r == '\t' || unicode.IsGraphic(r):
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 var problemLine = regexp.MustCompile(`^\s*\[([a-z0-9_]+)\] (\S.*?): (.*)$`)
 
 // parseError turns the text of a failed expansion into an Error.
 func parseError(text string) *Error {
+	text = printable(text)
 	err := &Error{text: strings.TrimSpace(text)}
 	for line := range strings.Lines(text) {
-		if m := problemLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
+		if m := problemLine.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {
 			err.Problems = append(err.Problems, Problem{Code: m[1], Path: m[2], Message: m[3]})
 		}
 	}

@@ -39,6 +39,23 @@ func TestParseErrorFindsEveryProblem(t *testing.T) {
 	}
 }
 
+// TestAnErrorHoldsNothingThatATerminalActsOn makes sure that a service cannot
+// write to the terminal of whoever reads its answer.
+func TestAnErrorHoldsNothingThatATerminalActsOn(t *testing.T) {
+	said := "not valid: 1 problem\r\n  [bad_name] \x1b[2Jinputs: \u202eünsafe\x07\tname\n"
+	want := "not valid: 1 problem\n  [bad_name] \ufffd[2Jinputs: \ufffdünsafe\ufffd\tname"
+	err := parseError(said)
+	if err.Error() != want {
+		t.Errorf("says %q, not %q", err, want)
+	}
+	if len(err.Problems) != 1 || err.Problems[0].Message != "\ufffdünsafe\ufffd\tname" {
+		t.Errorf("finds %q", err.Problems)
+	}
+	if got := failure("ensemble: it says %s", "\x1b]0;x\x07").Error(); got != "ensemble: it says \ufffd]0;x\ufffd" {
+		t.Errorf("says %q", got)
+	}
+}
+
 func TestParseErrorKeepsTextWithoutProblems(t *testing.T) {
 	err := parseError("this transform is not served here\n")
 	if len(err.Problems) != 0 || err.Error() != "this transform is not served here" {

@@ -24,6 +24,8 @@ public class EnsembleException extends RuntimeException {
   static final String BOXED =
       "; declare the field with a boxed type and @Nullable, such as '@Nullable Double'";
 
+  private static final Pattern UNPRINTABLE = Pattern.compile("[\\p{Cc}\\p{Cf}&&[^\n\t]]");
+
   private static final String TRACEBACK = "Traceback (most recent call last)";
 
   private final List<Problem> problems;
@@ -37,13 +39,14 @@ public class EnsembleException extends RuntimeException {
   }
 
   private EnsembleException(String message, List<Problem> problems, Throwable cause) {
-    super(message, cause);
+    super(printable(message), cause);
     this.problems = List.copyOf(problems);
   }
 
   /** The service's answer: one line that says what failed, then one line a problem. */
   static EnsembleException fromService(String text) {
-    String said = NULLABLE.matcher(withoutTraceback(text.strip())).replaceAll("$1" + BOXED);
+    String found = printable(withoutTraceback(text.strip()));
+    String said = NULLABLE.matcher(found).replaceAll("$1" + BOXED);
     return new EnsembleException(said, parse(said), null);
   }
 
@@ -56,6 +59,11 @@ public class EnsembleException extends RuntimeException {
   /** What is wrong with the ensemble, in the order of the file. */
   public List<Problem> problems() {
     return problems;
+  }
+
+  /** Marks each character that a terminal acts on; whoever answers may send any. */
+  private static String printable(String text) {
+    return UNPRINTABLE.matcher(text.replace("\r", "")).replaceAll("\uFFFD");
   }
 
   private static List<Problem> parse(String text) {

@@ -21,6 +21,9 @@ import javax.net.ssl.TrustManager;
  */
 final class GrpcChannel implements AutoCloseable {
 
+  /** Bounds an answer in bytes, as the service bounds its own. */
+  static final int LONGEST_MESSAGE = 64 << 20;
+
   private static final String CHANNEL = "io.grpc.Channel";
   private static final String MANAGED = "io.grpc.ManagedChannel";
   private static final String BUILDER = "io.grpc.ManagedChannelBuilder";
@@ -86,7 +89,7 @@ final class GrpcChannel implements AutoCloseable {
       BeamGrpc.call(BeamGrpc.method(BUILDER, "proxyDetector", BeamGrpc.type(type)), builder, none);
     }
     BeamGrpc.call(
-        BeamGrpc.method(BUILDER, "maxInboundMessageSize", int.class), builder, Integer.MAX_VALUE);
+        BeamGrpc.method(BUILDER, "maxInboundMessageSize", int.class), builder, LONGEST_MESSAGE);
     Object managed = BeamGrpc.call(BeamGrpc.method(BUILDER, "build"), builder);
     return new GrpcChannel(
         managed, token.map(it -> withHeader(managed, "Bearer " + it)).orElse(managed));

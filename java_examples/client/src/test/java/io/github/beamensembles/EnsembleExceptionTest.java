@@ -12,6 +12,8 @@ import org.junit.runners.JUnit4;
 @RunWith(JUnit4.class)
 public class EnsembleExceptionTest {
 
+  private static final String RIGHT_TO_LEFT = Character.toString(0x202E);
+
   private static final String TEXT =
       """
       ensemble 'digits' is not valid: 3 problems
@@ -33,6 +35,21 @@ public class EnsembleExceptionTest {
             new Problem("bad_name", "inputs[\"cust id\"]", "'cust id' cannot be a name: no spaces"),
             new Problem("bad_weights", "nodes.vote.weights", "2 weights: [1, 2]")),
         error.problems());
+  }
+
+  @Test
+  public void nothingInItActsOnATerminal() {
+    String said =
+        "not valid: 1 problem\r\n  [bad_name] \033[2Jinputs: "
+            + RIGHT_TO_LEFT
+            + "ünsafe\007\tname\n";
+    EnsembleException error = EnsembleException.fromService(said);
+
+    assertEquals(
+        "not valid: 1 problem\n  [bad_name] \uFFFD[2Jinputs: \uFFFDünsafe\uFFFD\tname",
+        error.getMessage());
+    assertEquals("\uFFFDünsafe\uFFFD\tname", error.problems().get(0).message());
+    assertEquals("\uFFFD]0;x\uFFFD", new EnsembleException("\033]0;x\007").getMessage());
   }
 
   @Test
