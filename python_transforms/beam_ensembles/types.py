@@ -38,6 +38,13 @@ NUMPY_DTYPES: Final[dict[str, np.dtype]] = {
 }
 """numpy's dtype of each scalar that has one; ``string``, ``bytes`` and ``timestamp`` are columns of objects."""
 
+_WIDER: Final = {
+    **dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32"),
+    **dict.fromkeys(("uint32", "uint64"), "int64"),
+    "float16": "float",
+}
+"""The next wider portable scalar; ``int64`` holds what rows have of ``uint64``."""
+
 SCALARS: Final = tuple(dict.fromkeys((*PORTABLE_SCALARS, *NUMPY_DTYPES)))
 
 
@@ -341,6 +348,21 @@ def has_instants(type_: Type) -> bool:
     if isinstance(type_, Row):
         return any(has_instants(field) for _, field in type_.fields)
     return isinstance(type_, Scalar) and type_.name == "timestamp"
+
+
+def widened(type_: Type) -> Type:
+    """Returns a type with the next wider ones that can cross in place of those that cannot: ``int32`` for ``uint8``."""
+    if isinstance(type_, Scalar):
+        return dataclasses.replace(type_, name=_WIDER.get(type_.name, type_.name))
+    if isinstance(type_, Array):
+        return dataclasses.replace(type_, element=widened(type_.element))
+    if isinstance(type_, Map):
+        return dataclasses.replace(type_, key=widened(type_.key), value=widened(type_.value))
+    if isinstance(type_, Row):
+        return dataclasses.replace(
+            type_, fields=tuple((name, widened(field)) for name, field in type_.fields)
+        )
+    return type_
 
 
 def is_portable(type_: Type) -> bool:

@@ -23,6 +23,7 @@ from beam_ensembles.types import (
     is_portable,
     parse_type,
     row_shape,
+    widened,
     widens,
     width_of,
 )
@@ -168,6 +169,16 @@ def test_portable(text: str) -> None:
     assert is_portable(parse_type(text))
 
 
-@pytest.mark.parametrize("text", ["int8", "array<uint8>[2]", "map<string,float16>", "row<a: array<int16>>"])
-def test_not_portable(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "wider"),
+    [
+        ("int8", "int32"),
+        ("uint64?", "int64?"),
+        ("array<uint8>[2]", "array<int32>[2]"),
+        ("map<string,float16>", "map<string,float>"),
+        ("row<int8: array<int16>>", "row<int8: array<int32>>"),
+    ],
+)
+def test_not_portable(text: str, wider: str) -> None:
     assert not is_portable(parse_type(text))
+    assert widened(parse_type(text)) == parse_type(wider)

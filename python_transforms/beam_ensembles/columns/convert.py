@@ -23,7 +23,7 @@ from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors,
 from beam_ensembles.columns.number_lists import matrix_of
 from beam_ensembles.columns.timestamps import is_finer, whole_micros, with_instants
 from beam_ensembles.errors import NodeError
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
+from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
 _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which of numpy's kinds may stand where a kind is declared: whole numbers for floats, never the other way round."""
@@ -257,7 +257,10 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
         return bad_text(name)
     if _is_finer(value):
         return finer_than_micros(name, type_)
-    return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is not of type {type_}")
+    text = f"input '{name}' is {_shown(value)}, which is not of type {type_}"
+    if type(value) is Decimal and type_.required() == STRING:
+        text += "; a decimal is a number here: declare it double, or an integer where all of them are whole"
+    return NodeError("wrong_value", text)
 
 
 def bad_text(name: str) -> NodeError:

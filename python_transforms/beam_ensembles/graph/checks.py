@@ -52,7 +52,7 @@ from beam_ensembles.spec.load import examine_text, without_echo
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.parameters import not_known
 from beam_ensembles.spec.places import in_order
-from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
+from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable, widened
 
 if TYPE_CHECKING:
     from beam_ensembles.graph.profile_check import CheckedProfile
@@ -392,7 +392,8 @@ def _check_portable(spec: EnsembleSpec, names: Names, types: Mapping[str, Type |
 
 def _not_portable(column: str, type_: Type) -> str:
     portable = listed([*PORTABLE_SCALARS, "array<T>", "map<K,V>", "row<a: T>"])
-    return f"'{column}' is {type_}, which not every language has; rows can carry {portable}"
+    text = f"'{column}' is {type_}, which not every language has"
+    return f"{text}; declare it {widened(type_)} (rows can carry {portable})"
 
 
 def _no_such_kind(node: NodeSpec, kinds: Kinds) -> Problem:

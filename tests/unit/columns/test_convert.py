@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.columns.convert import to_column, to_values
+from beam_ensembles.tables.json_text import JsonNumber
 from beam_ensembles.types import parse_type
 
 
@@ -173,3 +175,12 @@ def test_a_truth_value_in_a_list_is_no_number(type_: str, bad: list[Any], good: 
     found = to_column(values, parse_type(type_), "x")
     assert {at: error.code for at, error in found.faults.items()} == {0: "wrong_value"}
     assert len(found.values) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [(Decimal("1.50"), True), (JsonNumber("1.50"), False), (1.5, False)]
+)
+def test_a_decimal_where_a_text_is_declared_is_told_what_it_is(value: Any, hint: bool) -> None:
+    faults = to_column([value], parse_type("string?"), "price").faults
+    (found,) = faults.values()
+    assert ("a decimal is a number here: declare it double" in found.message) == hint

@@ -735,6 +735,26 @@ def test_a_whole_number_becomes_no_other_fraction(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("COALESCE(x, i, 0.5)", [BIG, BIG, -BIG, 7.5, 1.0]),
+        ("GREATEST(i, 1e17)", [1e17] * 5),
+        ("LEAST(u, 0.5)", [0.5] * 5),
+        ("GREATEST(i - 2, x)", [BIG, BIG, -BIG, 7.5, 1.0]),
+        ("IF(i > 7, x, i)", None),
+        ("IF(i > 7 OR i < 0, x, i)", [BIG, BIG, -BIG, 7, None]),
+        ("CASE WHEN i = 7 THEN i ELSE x END", [BIG, BIG, -BIG, 7, 1.0]),
+    ],
+)
+def test_a_whole_number_that_is_not_chosen_fails_no_row(text: str, wanted: list[Any] | None) -> None:
+    if wanted is not None:
+        assert of_mixed(text) == wanted
+        return
+    with pytest.raises(NodeError, match="-9007199254740993 is no double"):
+        of_mixed(text)
+
+
 def test_a_whole_number_that_is_cast_is_the_nearest_fraction() -> None:
     assert of_mixed("COALESCE(CAST(i AS DOUBLE), x)") == [BIG, BIG, -BIG, 7, 1]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 import pytest
 
-from beam_ensembles.errors import Problem, SomeFailed
+from beam_ensembles.errors import InvalidEnsemble, Problem, SomeFailed
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.handlers.lightgbm.header import read_header
@@ -114,6 +114,10 @@ def test_an_ordered_category_is_refused_since_nothing_tells_it_from_a_number(tmp
     told = node("m.txt", ("b", "size"))
     found = problems_of(tmp_path, {"b": "double", "size": "string"}, told)
     assert found == [("signature_mismatch", "uri")]
+    with pytest.raises(
+        InvalidEnsemble, match=r"trains ordered ones as numbers.*frame\[column\]\.cat\.as_unordered\(\)"
+    ):
+        check_node(tmp_path, {"b": "double", "size": "string"}, told)
 
 
 def test_an_unknown_category_fails_its_row_alone(models: Path) -> None:

@@ -6,7 +6,7 @@ polars makes both fractions, in which whole numbers from 2^53 on are rounded: 90
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.graph.expressions.errors import INEXACT
@@ -28,8 +28,11 @@ from beam_ensembles.graph.expressions.trees import (
 if TYPE_CHECKING:
     import polars as pl
 
-_CHOICES: Final = frozenset(("Coalesce", "MaxHorizontal", "MinHorizontal"))
+_BEYOND_THE_OTHERS: Final = {"MaxHorizontal": "Gt", "MinHorizontal": "Lt"}
+"""How a whole number compares with what ``GREATEST`` or ``LEAST`` made of it, where that is another number."""
 _LARGE: Final = frozenset(("Int64", "UInt64", "Int128"))
+_FALSE: Final[Tree] = {"Literal": {"Scalar": {"Boolean": False}}}
+_TRUE: Final[Tree] = {"Literal": {"Scalar": {"Boolean": True}}}
 _WIDE: Final = "Int128"
 _DOUBLE: Final = "Float64"
 _ALL_EXACT_BELOW: Final = 2.0**53
@@ -85,26 +88,38 @@ class MixedNumbers:
         return tree
 
     def chosen(self, tree: Tree) -> Tree:
-        """Returns a choice between whole numbers and fractions; a row whose whole number is no double fails.
+        """Returns a choice between whole numbers and fractions; a row fails whose chosen whole number is no double.
 
         Choices are ``COALESCE``, ``GREATEST``, ``LEAST``, ``CASE`` and ``IF``.
         """
         kind, held = kind_of(tree)
         if kind == "Ternary":
-            truthy, falsy = self._exact([held["truthy"], held["falsy"]])
-            same = truthy is held["truthy"] and falsy is held["falsy"]
-            return tree if same else {kind: {**held, "truthy": truthy, "falsy": falsy}}
-        if kind == "Function" and function_name(held["function"]) in _CHOICES:
-            return with_inputs(tree, *self._exact(held["input"]))
-        return tree
+            truthy, falsy = held["truthy"], held["falsy"]
+            when = (held["predicate"], choose(held["predicate"], _FALSE, _TRUE))
+            exact = self._exact((truthy, falsy), lambda at: when[at])
+            return tree if exact is None else {kind: {**held, "truthy": exact[0], "falsy": exact[1]}}
+        name = function_name(held["function"]) if kind == "Function" else ""
+        if name in _BEYOND_THE_OTHERS:
+            found, beyond = _whole(tree), _BEYOND_THE_OTHERS[name]
+            exact = self._exact(held["input"], lambda at: operator(_whole(held["input"][at]), beyond, found))
+        elif name == "Coalesce":
+            exact = self._exact(held["input"], lambda at: _are_null(held["input"][:at]))
+        else:
+            return tree
+        return tree if exact is None else with_inputs(tree, *exact)
 
-    def _exact(self, values: Sequence[Tree]) -> Sequence[Tree]:
+    def _exact(self, values: Sequence[Tree], is_chosen: Callable[[int], Tree]) -> list[Tree] | None:
+        """Returns the values as fractions, which fail where a whole one that is none is chosen; None: as they are."""
         dtypes = [self._operands.dtype(value) for value in values]
-        if not any(dtype is not None and dtype.is_float() for dtype in dtypes):
-            return values
-        return [
-            _checked(value) if str(dtype) in _LARGE and kind_of(value)[0] != "Literal" else value
+        are_large = [
+            str(dtype) in _LARGE and kind_of(value)[0] != "Literal"
             for value, dtype in zip(values, dtypes, strict=True)
+        ]
+        if not any(are_large) or not any(dtype is not None and dtype.is_float() for dtype in dtypes):
+            return None
+        return [
+            _checked(value, is_chosen(at)) if is_large else value
+            for at, (value, is_large) in enumerate(zip(values, are_large, strict=True))
         ]
 
     def _are_mixed(self, left: Tree, right: Tree) -> bool:
@@ -139,6 +154,13 @@ def _is_rounded(whole: Tree) -> Tree:
     return operator(cast(cast(whole, _DOUBLE), _WIDE), "NotEq", cast(whole, _WIDE))
 
 
-def _checked(whole: Tree) -> Tree:
-    failed = failing(_is_rounded(whole), whole, INEXACT)
+def _are_null(values: Sequence[Tree]) -> Tree:
+    found = _TRUE
+    for value in values:
+        found = operator(found, "And", function({"Boolean": "IsNull"}, value))
+    return found
+
+
+def _checked(whole: Tree, is_chosen: Tree) -> Tree:
+    failed = failing(operator(is_chosen, "And", _is_rounded(whole)), whole, INEXACT)
     return function("Coalesce", failed, cast(whole, _DOUBLE))

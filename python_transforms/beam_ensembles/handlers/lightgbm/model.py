@@ -213,8 +213,9 @@ def _disagreements(
     if header.kept and not header.are_placed:
         yield (
             "uri",
-            "LightGBM keeps categories for other features than its file names as such; train it with the DataFrame's "
-            "unordered category columns alone as 'categorical_feature'",
+            "LightGBM keeps categories for other features than its file names as such: it trains ordered ones as "
+            "numbers, and the file does not tell which; train it with unordered ones, as "
+            "frame[column].cat.as_unordered() makes them, and with these columns alone as 'categorical_feature'",
         )
         return
     features, unmatched = match(node, header.names)
