@@ -39,7 +39,8 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
         most_pixels: The largest width times height that is decoded.
 
     Returns:
-        Pillow's image, turned as its EXIF data say.
+        Pillow's image, turned as its EXIF data say. Beside RGB, its ``info`` still has the ``transparency`` of a file
+        with one transparent colour: processors of transformers make that colour white.
 
     Raises:
         NodeError: ``wrong_value`` where it is not a whole image, or too large.
@@ -53,7 +54,7 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
                 text = f"it has {width} x {height} pixels, more than the {most_pixels} that are allowed"
                 raise _wrong(name, text)
             _refuse_bomb(image, data, most_pixels)
-            found = _upright(image)
+            found = _upright(image, mode)
             return found if found.mode == mode else found.convert(mode)
     except NodeError:
         raise
@@ -94,7 +95,7 @@ def _wrong(name: str, reason: str) -> NodeError:
     return NodeError("wrong_value", f"'{name}' holds no image that can be read: {reason}")
 
 
-def _upright(image: Any) -> Any:
+def _upright(image: Any, mode: str) -> Any:
     from PIL import Image, ImageOps
 
     ImageOps.exif_transpose(image, in_place=True)
@@ -102,4 +103,6 @@ def _upright(image: Any) -> Any:
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in _UNKNOWN_SCALE:
         raise ValueError("its pixels are neither of 8 nor of 16 bits")
-    return image.convert("RGBA") if "transparency" in image.info else image
+    transparency = image.info.get("transparency")
+    is_kept = transparency is None or (mode == "RGB" and not isinstance(transparency, bytes))
+    return image if is_kept else image.convert("RGBA")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 import zlib
 from typing import Any
 
@@ -53,6 +54,32 @@ def test_transparency_is_dropped_or_kept() -> None:
     palette.putdata([0, 1])
     found = decode_image(encoded(palette, transparency=b"\x05\xff"), "i", "RGBA")
     assert np.asarray(found).tolist() == [[[10, 20, 30, 5], [40, 50, 60, 255]]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "transparency"),
+    [
+        ("PNG", "P", 1),
+        ("GIF", "P", 1),
+        ("PNG", "L", 120),
+        ("PNG", "RGB", (90, 120, 60)),
+        ("PNG", "P", b"\x05\xff"),
+    ],
+)
+def test_one_transparent_colour_is_known_beside_rgb_as_pillow_has_it(
+    kind: str, mode: str, transparency: Any
+) -> None:
+    image = Image.new(mode, (3, 2), transparency if mode == "RGB" else 1)
+    if mode == "P":
+        image.putpalette([10, 20, 30, 40, 50, 60])
+    data = encoded(image, kind, transparency=transparency)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's, of a palette with several transparent colours
+        wanted = Image.open(io.BytesIO(data)).convert("RGB")
+    found = decode_image(data, "i")
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+    assert found.mode == "RGB"
+    assert found.info.get("transparency") == wanted.info.get("transparency")
 
 
 def test_sixteen_bits_are_scaled_to_eight() -> None:
