@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from beam_ensembles.columns.batch import concatenated
+from beam_ensembles.columns.batch import concatenated, read_only
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.execution.answer_digest import answer_digest, file_state
 from beam_ensembles.execution.cache_worth import CacheWorth
@@ -106,7 +106,7 @@ class AnswerCache:
             return {}, {}
         some = columns
         if len(rows) < len(keys):
-            some = {name: values[rows] for name, values in columns.items()}
+            some = {name: read_only(values[rows]) for name, values in columns.items()}
         named = np.empty(len(rows), object)
         named[:] = [keys[at] for at in rows]
         return ask(functools.partial(self._tell, member), {**some, _KEY: named}, len(rows))

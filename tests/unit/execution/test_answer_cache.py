@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.cli.main import main
-from beam_ensembles.columns.batch import ColumnBatch
+from beam_ensembles.columns.batch import ColumnBatch, read_only
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.execution.answer_cache import AnswerCache, cache_of
@@ -61,6 +61,9 @@ class Asked:
         self.bad = bad
 
     def __call__(self, columns: Columns) -> Columns:
+        assert not columns["x"].flags.writeable, (
+            "a member that changed its rows would be asked about others again"
+        )
         values = columns["x"][:, 0]
         self.rows += values.tolist()
         if self.bad in values.tolist():
@@ -78,7 +81,7 @@ def cache(tmp_path: Path) -> Any:
 
 
 def xs(*values: float) -> Columns:
-    return {"x": np.array([[value, 0.5] for value in values])}
+    return {"x": read_only(np.array([[value, 0.5] for value in values]))}
 
 
 def ask(member: Member, columns: Columns, count: int) -> tuple[Columns, dict[int, NodeError]]:

@@ -13,7 +13,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -153,3 +153,40 @@ def test_a_named_feature_is_one_value_a_row(frames: Path) -> None:
     inputs = GOODS | {"size": "array<double>[2]"}
     node = NODE | {"inputs": {"size": "size", "color": "color"}}
     assert problems_of(frames, inputs, node) == [("type_mismatch", "inputs.size")]
+
+
+class TenTimesTheFirst:
+    """A step as people write one: it changes what it is given."""
+
+    def fit(self, rows: Any, _: Any = None) -> TenTimesTheFirst:
+        """Notes its features' names, and returns itself."""
+        if isinstance(rows, pandas.DataFrame):
+            self.feature_names_in_ = np.asarray(rows.columns, object)
+        return self
+
+    def transform(self, rows: Any) -> Any:
+        """Multiplies the first feature."""
+        if isinstance(rows, pandas.DataFrame):
+            rows.iloc[:, 0] = rows.iloc[:, 0] * 10
+        else:
+            rows[:, 0] *= 10
+        return rows
+
+
+@pytest.mark.parametrize("knows_names", [True, False])
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_step_may_change_what_it_is_given_and_no_other_node_sees_it(
+    width: int, knows_names: bool, tmp_path: Path
+) -> None:
+    rows = np.random.default_rng(2).normal(size=(30, width))
+    given: Any = pandas.DataFrame(rows, columns=list("abc"[:width])) if knows_names else rows
+    model = make_pipeline(TenTimesTheFirst(), LinearRegression()).fit(given.copy(), rows.sum(axis=1))
+    joblib.dump(model, tmp_path / "m.joblib")
+    type_ = "double" if width == 1 else f"array<double>[{width}]"
+    node = {"model": "sklearn", "uri": "m.joblib", "inputs": ["x"], "outputs": {"y": "double"}}
+    member = load_node(tmp_path, {"x": type_}, node)
+    column = rows[:, 0].copy() if width == 1 else rows.copy()
+    column.setflags(write=False)  # as a batch has it
+    for _ in range(2):
+        np.testing.assert_allclose(member({"x": column})["y"], model.predict(given.copy()))
+    np.testing.assert_array_equal(column.reshape(rows.shape), rows)

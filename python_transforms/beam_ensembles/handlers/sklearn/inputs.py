@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
 from beam_ensembles.handlers.sklearn.fitted_steps import MissingMarks, Part, known_values, unknown_of
@@ -42,7 +44,9 @@ def reader(
     def read(columns: Columns) -> Any:
         marked = {column: _marked(columns, column, mark) for column, mark in marks.items()}
         found = kept.read({**fill(columns), **marked}, pandas)
-        return found.reshape(-1, 1) if is_matrix and found.ndim == 1 else found
+        found = found.reshape(-1, 1) if is_matrix and found.ndim == 1 else found
+        # Steps of people's own write into what they are given; other nodes read the same column.
+        return found.copy() if isinstance(found, np.ndarray) and not found.flags.writeable else found
 
     return read
 

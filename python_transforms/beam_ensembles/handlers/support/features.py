@@ -59,7 +59,7 @@ class Features:
         """
         if self.names is not None and pandas is not None:
             if len(self.columns) == 1 and not self.has_text:
-                return pandas.DataFrame(matrix(columns, self.columns), columns=list(self.names))
+                return pandas.DataFrame(matrix(columns, self.columns), columns=list(self.names), copy=True)
             series = [
                 pandas.Series(values, dtype=object) if name in self.objects else values
                 for name, values in self._single(columns)
