@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -17,6 +18,7 @@ type visit struct {
 	User string  `beam:"user" json:"user"`
 	X    float64 `beam:"x" json:"x"`
 	Code int64   `beam:"code" json:"code"`
+	Note *string `beam:"note" json:"note"`
 }
 
 type scoredVisit struct {
@@ -53,13 +55,15 @@ func TestIntegrationCountsTheRowsOfEveryNode(t *testing.T) {
 	}
 	var want struct {
 		Rows   []visit
+		Times  int
 		Counts map[string]nodeCounts
+		New    map[string]string
 	}
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
 	result, err := runPipelineForResult(t, func(s beam.Scope) {
-		rows := beam.CreateList(s, want.Rows)
+		rows := beam.CreateList(s, slices.Repeat(want.Rows, want.Times))
 		ensemble.Run[scoredVisit](s, rows, ensemble.FromFile(filepath.Join(folder, "counted.yaml")))
 	})
 	if err != nil {
@@ -84,5 +88,30 @@ func TestIntegrationCountsTheRowsOfEveryNode(t *testing.T) {
 			latency.Min <= 0 {
 			t.Errorf("'%s' took %+v", node.Node, latency)
 		}
+	}
+	if len(all[0].Inputs) != len(want.New) {
+		t.Errorf("compares %v", all[0].Inputs)
+	}
+	for _, input := range all[0].Inputs {
+		assertCountsWhatIsNew(t, input, want.New[input.Column])
+	}
+}
+
+// assertCountsWhatIsNew fails unless whole windows of an input were compared,
+// and each was found to differ from the profile by what the name says.
+func assertCountsWhatIsNew(t *testing.T, input ensemble.InputMetrics, name string) {
+	t.Helper()
+	counted := map[string]int64{
+		"null_rows": input.NullRows, "out_of_range_values": input.OutOfRangeValues, "unseen_values": input.UnseenValues,
+	}
+	for one, count := range counted {
+		if (count > 0) != (one == name) {
+			t.Errorf("%s of input '%s' are %d", one, input.Column, count)
+		}
+	}
+	index := input.PopulationStabilityIndexMillionths
+	if index == nil || index.Min < 100_000 || index.Count != input.DriftedWindows ||
+		input.ComparedRows != 500*input.DriftedWindows {
+		t.Errorf("input '%s' counts %+v", input.Column, input)
 	}
 }

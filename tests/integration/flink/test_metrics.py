@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_ensembles import RunEnsemble, ensemble_metrics
 from beam_ensembles.cli.main import main
 from scripts.pipelines import Servers
-from tests.support.counted import COUNTS, FILE, ROWS, counts
+from tests.support.counted import COUNTS, FILE, ROWS, counts, has_counted_what_is_new
 from tests.support.flink import Flink
 
 
@@ -32,6 +32,7 @@ def job(on_flink: Servers) -> str:
     result.wait_until_finish()
     (found,) = ensemble_metrics(result)
     assert counts(found.as_data()) == COUNTS
+    assert has_counted_what_is_new(found.as_data())
     return str(result._job_id)
 
 
@@ -48,6 +49,7 @@ def test_the_job_server_has_them(on_flink: Servers, job: str, capsys: pytest.Cap
     assert (job, "DONE") in [(one["id"], one["state"]) for one in data(capsys, *at)["jobs"]]
     (found,) = data(capsys, *at, "--job", job)["ensembles"]
     assert counts(found) == COUNTS
+    assert has_counted_what_is_new(found)
 
 
 @pytest.mark.usefixtures("job")
@@ -57,3 +59,4 @@ def test_flink_itself_has_them(flink: Flink, capsys: pytest.CaptureFixture[str])
     assert last["state"] == "FINISHED"
     (found,) = data(capsys, *at, "--job", last["id"])["ensembles"]
     assert counts(found) == COUNTS
+    assert has_counted_what_is_new(found)

@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_ensembles import RunEnsemble, ensemble_metrics
 from beam_ensembles.cli.main import main
-from tests.support.counted import COUNTS, FILE, ROWS, counts
+from tests.support.counted import COUNTS, FILE, NEW, ROWS, counts, has_counted_what_is_new
 from tests.support.ports import free_ports
 
 # Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
@@ -46,6 +46,7 @@ def job(prism: str) -> str:
     result.wait_until_finish()
     (found,) = ensemble_metrics(result)
     assert counts(found.as_data()) == COUNTS
+    assert has_counted_what_is_new(found.as_data())
     return str(result._job_id)  # Beam's Python client calls all jobs "job"
 
 
@@ -65,6 +66,7 @@ def test_its_nodes_have_counted_their_rows(metrics: Any, prism: str, job: str) -
     (found,) = data(metrics, prism, "--job", job)["ensembles"]
     assert found["ensemble"] == "counted"
     assert counts(found) == COUNTS
+    assert has_counted_what_is_new(found)
 
 
 def test_people_get_the_table(metrics: Any, prism: str, job: str) -> None:
@@ -72,10 +74,12 @@ def test_people_get_the_table(metrics: Any, prism: str, job: str) -> None:
     title, headings, *lines = done.out.splitlines()
     assert (done.code, title) == (0, "ensemble 'counted'")
     assert headings.split()[:4] == ["node", "answered", "failed", "skipped"]
-    assert [line.split()[:4] for line in lines] == [
+    of_nodes, of_inputs = lines[: len(COUNTS)], lines[len(COUNTS) :]
+    assert [line.split()[:4] for line in of_nodes] == [
         [name, *(str(count.get(key, 0)) for key in ("num_inferences", "failed_rows", "skipped_rows"))]
         for name, count in sorted(COUNTS.items())
     ]
+    assert [line.split()[0] for line in of_inputs] == ["input", *sorted(NEW)]
 
 
 def test_a_job_that_is_not_there_is_one_sentence(metrics: Any, prism: str, job: str) -> None:

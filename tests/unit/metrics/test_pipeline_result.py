@@ -5,7 +5,7 @@ from __future__ import annotations
 import apache_beam as beam
 
 from beam_ensembles import RunEnsemble, ensemble_metrics
-from tests.support.counted import COUNTS, FILE, ROWS, counts
+from tests.support.counted import COUNTS, FILE, ROWS, counts, has_counted_what_is_new
 
 
 def test_every_node_counts_its_rows() -> None:
@@ -17,6 +17,7 @@ def test_every_node_counts_its_rows() -> None:
     (found,) = ensemble_metrics(result)
     assert found.ensemble == "counted"
     assert counts(found.as_data()) == COUNTS
+    assert has_counted_what_is_new(found.as_data())
     batches = found.node("twice").inference_request_batch_size
     latency = found.node("twice").inference_batch_latency_micro_secs
     assert batches is not None

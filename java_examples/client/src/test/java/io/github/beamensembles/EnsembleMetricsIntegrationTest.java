@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -27,7 +28,12 @@ public class EnsembleMetricsIntegrationTest {
 
   private static final Path FOLDER = Golden.folder("metrics");
   private static final Schema VISIT =
-      Schema.builder().addStringField("user").addDoubleField("x").addInt64Field("code").build();
+      Schema.builder()
+          .addStringField("user")
+          .addDoubleField("x")
+          .addInt64Field("code")
+          .addNullableStringField("note")
+          .build();
 
   @ClassRule public static final RealRunner RUNNER = new RealRunner();
 
@@ -43,11 +49,12 @@ public class EnsembleMetricsIntegrationTest {
               .addValues(
                   row.get("user").textValue(),
                   row.get("x").doubleValue(),
-                  row.get("code").longValue())
+                  row.get("code").longValue(),
+                  row.get("note").textValue())
               .build());
     }
     pipeline
-        .apply(Create.of(rows).withRowSchema(VISIT))
+        .apply(Create.of(repeated(rows, golden.get("times").intValue())).withRowSchema(VISIT))
         .apply(RunEnsemble.fromFile(FOLDER.resolve("counted.yaml").toString()));
     PipelineResult result = pipeline.run();
     result.waitUntilFinish();
@@ -62,6 +69,25 @@ public class EnsembleMetricsIntegrationTest {
       assertEquals(node.inferenceRequestBatchSize().orElseThrow().count(), latency.count());
       assertTrue(latency.min() > 0);
     }
+    assertEquals(golden.get("new").size(), all.get(0).inputs().size());
+    for (InputMetrics input : all.get(0).inputs()) {
+      assertCountsWhatIsNew(input, golden.get("new").get(input.column()).textValue());
+    }
+  }
+
+  private static List<Row> repeated(List<Row> rows, int times) {
+    return Collections.nCopies(times, rows).stream().flatMap(List::stream).toList();
+  }
+
+  /** Whole windows were compared, and each differs from the profile by what the name says. */
+  private static void assertCountsWhatIsNew(InputMetrics input, String name) {
+    assertEquals(name.equals("null_rows"), input.nullRows() > 0);
+    assertEquals(name.equals("out_of_range_values"), input.outOfRangeValues() > 0);
+    assertEquals(name.equals("unseen_values"), input.unseenValues() > 0);
+    Distribution index = input.populationStabilityIndexMillionths().orElseThrow();
+    assertTrue(index.min() >= 100_000);
+    assertEquals(index.count(), input.driftedWindows());
+    assertEquals(input.comparedRows(), 500 * input.driftedWindows());
   }
 
   /** What depends neither on bundles nor on time, without zeros, as JSON. */
