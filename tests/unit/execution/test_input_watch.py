@@ -105,6 +105,17 @@ def test_a_shift_of_one_standard_deviation_is_found_within_5_000_rows(
     assert drift.rows_before >= start - WINDOW * EVERY
 
 
+def test_a_profile_of_200_rows_finds_it_too() -> None:
+    for run in range(20):
+        random = np.random.default_rng([8, run])
+        profile = learned({"x": random.normal(size=200)}, {"x": "double"})
+        start = int(random.integers(0, 8_000))
+        values = random.normal(size=start + 5_000)
+        values[start:] += 1
+        (drift,) = watched(profile, {"x": values})
+        assert drift.rows_before >= start - WINDOW * EVERY
+
+
 def changed(name: str, found: dict[str, np.ndarray], at: slice, value: Any) -> dict[str, np.ndarray]:
     values = found[name].copy()
     values[at] = value
