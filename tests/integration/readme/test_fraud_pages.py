@@ -13,14 +13,19 @@ from tests.support import pages
 from tests.support.commands import run
 
 HERE = Path("examples", "fraud")
-STARTED = """
-import sys
+MADE_THEN_RUN = """
+import subprocess, sys
 sys.path.insert(0, "examples/fraud")
-import beam_ensembles, pipeline as fraud
-fraud.RunEnsemble = lambda *given, **named: beam_ensembles.RunEnsemble(*given, **named, refresh_interval_secs=3600)
-fraud.main(["--input=few.jsonl", "--output=scored.jsonl", "--runner=FnApiRunner"])
+import apache_beam as beam
+from beam_ensembles import RunEnsemble
+from pipeline import Payment, read_payment
+with beam.Pipeline(runner="FnApiRunner") as pipeline:
+    rows = pipeline | beam.io.ReadFromText("few.jsonl") | beam.Map(read_payment).with_output_types(Payment)
+    scored = rows | RunEnsemble("examples/fraud/fraud.yaml", refresh_interval_secs=3600)
+    scored | beam.Map(lambda row: print(row.decision))
+    subprocess.run(sys.argv[1:], check=True)
 """
-"""The example's pipeline, which looks for new models."""
+"""A pipeline, between whose making and whose run a command runs."""
 FEW = 500
 
 pytestmark = pytest.mark.timeout(1_800)
@@ -59,8 +64,7 @@ def test_the_page_on_rolling_out(checkout: Path) -> None:
         file.write(f"\n{limits}")
     lines = (checkout / "build" / "examples" / "fraud" / "rows.jsonl").read_text().splitlines(keepends=True)
     (checkout / "few.jsonl").write_text("".join(lines[:FEW]))
-    run("python", "-c", STARTED, folder=checkout)
-    assert len((checkout / "scored.jsonl").read_text().splitlines()) == FEW
-    run("python", HERE / "retrain.py", "--cents", folder=checkout)
+    assert len(run("python", "-c", MADE_THEN_RUN, "true", folder=checkout).split()) == FEW
+    retrained = ("python", HERE / "retrain.py", "--cents")
     with pytest.raises(AssertionError, match=r"is beyond the limits of the lock .*limit 10%"):
-        run("python", "-c", STARTED, folder=checkout)
+        run("python", "-c", MADE_THEN_RUN, *retrained, folder=checkout)
