@@ -204,7 +204,7 @@ def test_pages_of_each_kind_are_read_as_the_footer_has_them(
         use_dictionary=["n", "t"], column_encoding={"p": "DELTA_BYTE_ARRAY"}, write_page_checksum=True,
     )  # fmt: skip
     metadata = pq.read_metadata(path)
-    for at, group in enumerate(parquet_pages.checked_pages(path, metadata)):
+    for at, group in enumerate(ParquetReader(path)._pages):
         for place, pages in enumerate(group):
             assert pages.values == metadata.row_group(at).column(place).num_values
             assert 0 < pages.total <= metadata.row_group(at).column(place).total_uncompressed_size

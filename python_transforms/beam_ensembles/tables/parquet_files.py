@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from beam_ensembles.columns.arrow_types import taken
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.local_files import open_regular
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arrow, values_of
 from beam_ensembles.tables.arrow_values import plain_values
@@ -18,8 +19,9 @@ from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_long_names
 from beam_ensembles.tables.parquet_faults import faults_of
-from beam_ensembles.tables.parquet_pages import MalformedPages, checked_pages
-from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
+from beam_ensembles.tables.parquet_footer import MalformedParquet, row_groups
+from beam_ensembles.tables.parquet_pages import checked_pages
+from beam_ensembles.tables.parquet_parts import parts_of, reading_of
 from beam_ensembles.types import Type
 
 _GROUP_ROWS: Final = 65_536
@@ -92,11 +94,13 @@ class ParquetReader:
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            with pq.ParquetFile(path) as file:
-                self.schema: pa.Schema = file.schema_arrow
-                self._pages = checked_pages(path, file.metadata)
-                self.total: int = file.metadata.num_rows
-        except MalformedPages as error:
+            with open_regular(path) as raw:
+                groups = row_groups(raw)
+                with pq.ParquetFile(path) as file:
+                    self.schema: pa.Schema = file.schema_arrow
+                    self._pages = checked_pages(raw, groups, file.schema)
+                    self.total: int = file.metadata.num_rows
+        except MalformedParquet as error:
             raise InvalidEnsemble([Problem(FILE, "bad_file", f"the file cannot be read: {error}")]) from error
         except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -115,9 +119,7 @@ class ParquetReader:
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows."""
         self.done = 0
-        rows = rows_at_once(self._pages, size)
-        folded = folded_columns(self._pages, rows)
-        at_once = rows_at_once(self._pages, size_of_folded(self._pages, size)) if folded else rows
+        rows, at_once, folded = reading_of(self._pages, size)
         with pq.ParquetFile(self._path, read_dictionary=folded) as file:
             for batch in file.iter_batches(batch_size=at_once):
                 for part in parts_of(batch, self.schema, rows):

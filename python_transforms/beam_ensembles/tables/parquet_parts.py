@@ -6,6 +6,7 @@ texts could take much, and are taken in parts of which each is small enough when
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -21,47 +22,45 @@ _READS: Final = 16
 """Reads of a row group with folded columns, about."""
 
 
-def rows_at_once(groups: Sequence[Sequence[ChunkPages]], most: int) -> int:
-    """Returns how many rows to read at once, by how long those of each row group are on average.
+def reading_of(groups: Sequence[Sequence[ChunkPages]], most: int) -> tuple[int, int, list[str]]:
+    """Returns how to read the row groups: how many rows to hold at once, how many to read, and which columns to fold.
 
     Args:
         groups: The pages of each row group.
         most: Rows at once, at most.
     """
-    fitting = [
-        _MOST_BYTES * group[0].rows // max(sum(max(one.total, one.listed) for one in group), 1)
-        for group in groups
-        if group and group[0].rows
-    ]
-    widest = [one.largest if one.has_prefixes else one.width for group in groups for one in group if one.rows]
-    fitting += [_MOST_BYTES // max(one, 1) for one in widest]
-    return int(max(1, min([most, *fitting])))
+    rows = _rows_at_once(groups, most)
+    folded = _folded_columns(groups, rows)
+    if not folded:
+        return rows, rows, []
+    # Each read copies a dictionary: it takes more rows than are unfolded at once.
+    read = _rows_at_once(groups, max([most, *(group[0].rows // _READS for group in groups if group)]))
+    return rows, read, sorted(folded | _folded_columns(groups, read))
 
 
-def folded_columns(groups: Sequence[Sequence[ChunkPages]], rows: int) -> list[str]:
-    """Returns the columns to read as dictionaries: texts of which so many rows could take too much.
-
-    Args:
-        groups: The pages of each row group.
-        rows: How many rows are read at once.
-    """
-    found = set()
-    for one in (one for group in groups for one in group):
-        if one.is_text and one.dictionary:
-            texts = one.values if one.is_repeated else min(rows, one.rows)
-            if texts * one.dictionary > _MOST_BYTES:
-                found.add(one.column)
-    return sorted(found)
+def _rows_at_once(groups: Sequence[Sequence[ChunkPages]], most: int) -> int:
+    """Returns how many rows of any row group are few enough, by how long they are on average and can be at most."""
+    fitting = [most]
+    for group in groups:
+        if group and group[0].rows:
+            held = sum(max(one.total, one.listed) for one in group)
+            longest = sum(one.largest if one.has_prefixes else one.width for one in group)
+            fitting += [_MOST_BYTES * group[0].rows // max(held, 1), _MOST_BYTES // max(longest, 1)]
+    return max(1, min(fitting))
 
 
-def size_of_folded(groups: Sequence[Sequence[ChunkPages]], most: int) -> int:
-    """Returns how many rows to read at once with folded columns: each read copies a dictionary.
-
-    Args:
-        groups: The pages of each row group.
-        most: Rows at once, at most, of columns that are not.
-    """
-    return max([most, *(group[0].rows // _READS for group in groups if group)])
+def _folded_columns(groups: Sequence[Sequence[ChunkPages]], rows: int) -> set[str]:
+    """Returns the columns to read as dictionaries: texts of which so many rows, together, could take too much."""
+    found: set[str] = set()
+    for group in groups:
+        sizes = sorted(
+            ((one.values if one.is_repeated else min(rows, one.rows)) * one.dictionary, one.column)
+            for one in group
+            if one.is_text and one.dictionary
+        )
+        unfolded = itertools.accumulate(size for size, _ in sizes)
+        found.update(column for (_, column), size in zip(sizes, unfolded, strict=True) if size > _MOST_BYTES)
+    return found
 
 
 def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa.RecordBatch]:
