@@ -1,8 +1,8 @@
 """Reads structs of Thrift's compact protocol, in which Parquet writes its footer and the headers of its pages.
 
-This reader decides what Arrow may read, so both must find the same in the same bytes. Arrow's Thrift skips a known field
-of another kind, takes the last of two fields, keeps the low bits of a longer number, and does not look at the kind that
-a known list announces. All of these are refused.
+This reader decides what Arrow may read, so both must find the same in the same bytes. Arrow's Thrift skips a known
+field of another kind, takes the last of two fields, keeps the low bits of a longer number, and does not look at the
+kind that a known list announces. All of these are refused.
 """
 
 from __future__ import annotations
