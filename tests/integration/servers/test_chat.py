@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles import Ensemble
-from tests.support.transformers_server import served, train
+from scripts.chat_server import serving_chat
+from tests.support.tiny_language_model import train
 
 MOODS = {"it broke": "bad", "all is well": "good", "no answer": "bad", "thank you": "good"}
 ANSWERS = {ticket: json.dumps({"mood": mood, "words": len(ticket.split())}) for ticket, mood in MOODS.items()}
@@ -20,7 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     """The address of a server, and its model, which knows four answers by heart and says something else otherwise."""
     folder = tmp_path_factory.mktemp("model")
     train(folder, {**ANSWERS, "what is this?": "I do not know."})
-    with served(folder) as url:
+    with serving_chat(folder) as url:
         yield url, folder
 
 
@@ -29,7 +30,7 @@ def ensemble(server: tuple[str, Path], **more: object) -> Ensemble:
     node = {
         "model": "chat",
         "url": url,
-        "name": str(folder),
+        "name": folder.name,
         "messages": [{"role": "user", "content": "{ticket}"}],
         "max_tokens": 60,
         "choices": {"mood": ["good", "bad"]},
@@ -58,7 +59,7 @@ def test_a_text(server: tuple[str, Path]) -> None:
 def test_a_vote_of_a_language_model_and_a_rule(server: tuple[str, Path]) -> None:
     url, folder = server
     chat = {
-        "model": "chat", "url": url, "name": str(folder), "max_tokens": 60,
+        "model": "chat", "url": url, "name": folder.name, "max_tokens": 60,
         "messages": [{"role": "user", "content": "{ticket}"}], "choices": {"mood": ["good", "bad"]},
         "inputs": ["ticket"], "outputs": {"mood": "string", "words": "int64"},
     }  # fmt: skip

@@ -1,19 +1,10 @@
-"""A real server of chat completions: ``transformers serve`` with a tiny model that a test trains."""
+"""A tiny language model that a test trains, for ``scripts.chat_server``."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from scripts.environments import locked_packages
-from scripts.processes import free_ports
 
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -64,37 +55,3 @@ def train(folder: Path, answers: Mapping[str, str], steps: int = 150) -> None:
     model.generation_config.do_sample = False
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
-
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serves a model on a free port of this machine; returns the base address."""
-    (port,) = free_ports(1)
-    paths = os.pathsep.join([str(locked_packages("chat_server")), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(folder)]
-    log = folder / "serve.log"
-    with log.open("w") as file:
-        server = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"],
-            env={**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"},
-            stdout=file,
-            stderr=file,
-        )
-    try:
-        end = time.monotonic() + 120
-        while not _answers(port):
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
-            return True
-    except OSError:
-        return False
