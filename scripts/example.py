@@ -37,6 +37,8 @@ class Example:
         made: The folder of the rows and of the answers; one below build/examples where it is not given.
         jar: The Java program, with what it needs in lib/ beside it.
         lock: The packages that the models are made with.
+        served: The folder, among the models, of a language model that is served meanwhile; its address is the flag
+            ``server``.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Example:
     made: Path | None = None
     jar: Path = maven.EXAMPLES_JAR
     lock: Path = python.DEV_LOCK
+    served: str = ""
 
     @property
     def folder(self) -> Path:

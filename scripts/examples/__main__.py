@@ -7,12 +7,15 @@ and prints what the scored rows say. Ends with 0 where all ran and agree.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scripts import servers, toolchains
+from scripts.chat_server import serving_chat
 from scripts.example import Example
 from scripts.examples.agreement import report
 from scripts.examples.beam_yaml import YAML
@@ -80,12 +83,15 @@ def score_all(chosen: Sequence[Example], streams: Sequence[Stream]) -> list[str]
     # The models' own code, for the workers of the service; a pipeline in Python finds it beside itself.
     variables = {"PYTHONPATH": os.pathsep.join(map(str, folders))}
     failed = []
-    with (
-        servers.service(*folders, *beside_rows, flags=flags, variables=variables) as service,
-        servers.prism() as prism,
-    ):
-        at = Servers(service, prism)
-        for example in chosen:
+    with contextlib.ExitStack() as stack:
+        ready = [stack.enter_context(served(example)) for example in chosen]
+        called = [one.flags["server"].removesuffix("/v1") for one in ready if one.served]
+        flags += [word for origin in called for word in ("--allow-host", origin)]
+        service = stack.enter_context(
+            servers.service(*folders, *beside_rows, flags=flags, variables=variables)
+        )
+        at = Servers(service, stack.enter_context(servers.prism()))
+        for example in ready:
             if not (_ran(scoring(example, at, env)) and report(example, languages_of(example))):
                 failed.append(example.name)
         for stream in streams:
@@ -93,6 +99,16 @@ def score_all(chosen: Sequence[Example], streams: Sequence[Stream]) -> list[str]
             if not (_ran(stream.steps(at, env)) and stream.report()):
                 failed.append(stream.example.name)
     return failed
+
+
+@contextlib.contextmanager
+def served(example: Example) -> Iterator[Example]:
+    """Serves the language model of an example that has one; gives the example with the flag that says where it is."""
+    if not example.served:
+        yield example
+        return
+    with serving_chat(example.models / example.served) as url:
+        yield dataclasses.replace(example, flags={**example.flags, "server": url})
 
 
 def _ran(steps: Sequence[Step]) -> bool:

@@ -103,6 +103,14 @@ EXAMPLES = (
         flags={"off": "summary,translation,keywords"},
         summary=True,
     ),
+    Example(
+        "triage",
+        java="triage.Triage",
+        scored=120,
+        sources=("train.py", "tickets.py", "triage.yaml"),
+        served="reader",
+        summary=True,
+    ),
 )
 STREAMS = (
     Stream(
