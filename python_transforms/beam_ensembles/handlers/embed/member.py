@@ -101,7 +101,8 @@ class EmbedMember:
         """
         data = getattr(answer, "data", None)
         data = data if isinstance(data, list) else []
-        found = {getattr(one, "index", None): getattr(one, "embedding", None) for one in data}
+        numbered = [(getattr(one, "index", None), getattr(one, "embedding", None)) for one in data]
+        found = {at: vector for at, vector in numbered if isinstance(at, int)}
         if len(data) != texts or found.keys() != set(range(texts)):
             count(MALFORMED)
             text = f"the server's answer has {len(data)} vectors for {texts} texts, which must be numbered from 0"
@@ -111,7 +112,8 @@ class EmbedMember:
     def _vector(self, value: Any) -> Any:
         vector: np.ndarray
         try:
-            vector = np.asarray(value, self._dtype)
+            with np.errstate(over="ignore"):  # such a number is not finite
+                vector = np.asarray(value, self._dtype)
         except (TypeError, ValueError, OverflowError):
             vector = np.zeros((), self._dtype)
         if (
@@ -124,6 +126,8 @@ class EmbedMember:
         count(MALFORMED)
         wanted = "numbers" if self._length is None else f"{self._length:,} numbers"
         shown = f"{len(vector):,}" if vector.ndim == 1 else "something else"
+        if vector.ndim == 1 and not np.isfinite(vector).all():
+            shown = f"a number that is not finite, or too large for {self._dtype.__name__}"
         return NodeError("bad_output", f"a vector of the server has {shown}; {wanted} are wanted")
 
     def _tell(self, found: Sequence[tuple[Sequence[int], Any]]) -> None:

@@ -72,8 +72,8 @@ class Session:
                 except BatchFailed as error:
                     broken.append(error)
                     return broken[0]
-                except NodeError as error:
-                    return error
+                except Exception as error:  # whatever it is: the others' answers are paid for
+                    return NodeError.of(error)
 
         return await asyncio.gather(*map(one, requests))
 
@@ -94,12 +94,12 @@ class Session:
         with self._breaker.guard() as is_trial:
             try:
                 return await self._made(make, size, 0 if is_trial else self._server.retries)
+            except NodeError:
+                raise
             except (
-                openai.OpenAIError,
-                ValueError,
-                RecursionError,
+                Exception,
                 Unreadable,
-            ) as error:  # ValueError, RecursionError: a body that is not JSON, or one that is nested too deep
+            ) as error:  # the client raises anything at a body that it does not expect
                 found = failure(error, self._server)
                 if may_pass(error) and self._answers > before:  # others were answered meanwhile
                     raise NodeError(found.code, found.message) from None

@@ -222,18 +222,20 @@ def test_an_answer_is_repaired() -> None:
 def test_calls_run_side_by_side() -> None:
     def slow(request: Mapping[str, Any]) -> Reply:
         reply = mood(request)
-        reply.seconds = 0.1
+        reply.seconds = 1
         return reply
 
     with chat_server(slow) as server:
         run = loaded(server, concurrency=10)
         run(tickets("first"))
         start = time.monotonic()
-        found = run(tickets(*map(str, range(100))))
+        found = run(tickets(*map(str, range(40))))
         seconds = time.monotonic() - start
-    assert found["mood"].tolist() == list(map(str, range(100)))
+    assert found["mood"].tolist() == list(map(str, range(40)))
     assert server.most == 10
-    assert seconds < 3  # 1 at best, 10 one after another
+    assert (
+        seconds < 12
+    )  # 4 at best, 40 one after another; the processor's part is small on a busy machine, too
 
 
 def test_nulls_of_nullable_outputs() -> None:
