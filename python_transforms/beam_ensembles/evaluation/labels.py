@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -56,7 +57,7 @@ def as_kind(value: Any, kind: str, *, is_cell: bool) -> Any:
         return int(value)
     if kind == NUMBER and isinstance(value, int | float) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # no float is that large
-            return float(value)
+            return _finite(float(value))
     if kind == TEXT and isinstance(value, str):
         return value
     if kind == LIST and isinstance(value, list | tuple | str | int) and not isinstance(value, bool):
@@ -73,7 +74,14 @@ def _read_cell(cell: str, kind: str) -> Any:
         raise ValueError(cell)
     if kind == LIST:
         return as_kind(_read_list(cell) if cell.startswith("[") else cell, LIST, is_cell=False)
-    return int(cell) if kind == WHOLE else float(cell)
+    return int(cell) if kind == WHOLE else _finite(float(cell))
+
+
+def _finite(value: float) -> float:
+    """Returns a number that an answer can be compared with: from an infinite one each is as far."""
+    if math.isinf(value):
+        raise ValueError(value)
+    return value
 
 
 def _read_list(cell: str) -> Any:

@@ -301,6 +301,16 @@ BAD: dict[str, tuple[Any, list[str], str]] = {
         [],
         "row 8: the label 'kind' is 3, but those before it are texts",
     ),
+    "object": (
+        lambda rows: [row.update(kind={"a": 1}) for row in rows],
+        [],
+        "row 1: the label 'kind' is {\"a\": 1}, which no answer can be",
+    ),
+    "infinite": (
+        lambda rows: [row.update(kind=float("inf")) for row in rows],
+        ["--task", "numbers"],
+        "the label 'kind' is Infinity, which is none of the task 'numbers'",
+    ),
     "class": (
         lambda rows: rows[140].update(kind="rose"),
         [],
