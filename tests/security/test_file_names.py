@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -14,6 +15,7 @@ import pytest
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.execution.answer_cache import cache_of
 from beam_ensembles.files import private_copy
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.files.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
@@ -25,6 +27,7 @@ from beam_ensembles.handlers.support.model_file import verified
 from beam_ensembles.registry import KINDS
 from tests.support.expansion_requests import like_go, schema
 from tests.support.models import write_graph
+from tests.support.nodes import check_node
 from tests.support.patience import SECONDS
 from tests.support.service import running_service
 
@@ -356,3 +359,33 @@ def test_a_pattern_of_secrets_is_not_left_by_dots(place: str) -> None:
     with pytest.raises(FileProblem) as caught:
         Files(secrets=("file:/run/secrets/*",)).check_secret(place)
     assert caught.value.code == "untrusted_secret"
+
+
+@pytest.mark.parametrize("is_cache", [True, False])
+def test_a_database_that_was_trusted_is_looked_at_again_when_it_is_opened(
+    is_cache: bool, tmp_path: Path
+) -> None:
+    trusted, outside = tmp_path / "trusted", tmp_path / "outside"
+    for folder in (trusted, outside):
+        folder.mkdir()
+        with sqlite3.connect(folder / "a.db") as made:
+            made.execute("CREATE TABLE t (k TEXT, v TEXT)")
+        made.close()
+    node: dict[str, Any] = {
+        "apply": "lookup",
+        "url": "sqlite:///a.db",
+        "table": "t",
+        "key": ["k"],
+        "outputs": {"v": "string"},
+    }
+    if is_cache:
+        node = {
+            "model": "python", "handler": "tests.support.model_handlers.Doubled", "inputs": ["x"],
+            "outputs": {"y": "double"}, "cache": {"uri": "sqlite:///a.db"},
+        }  # fmt: skip
+    checked = check_node(trusted, {"x": "array<double>[2]", "k": "string"}, node)
+    (trusted / "a.db").unlink()
+    (trusted / "a.db").symlink_to(outside / "a.db")
+    with pytest.raises(InvalidEnsemble, match="is not trusted") as raised:
+        cache_of(checked) if is_cache else checked.kind.load(checked)
+    assert [problem.code for problem in raised.value.problems] == ["untrusted_file"]

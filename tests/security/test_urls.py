@@ -19,6 +19,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
 from beam_ensembles_service.settings import Settings, UsageError
 from tests.support.fuzzing import fuzz
+from tests.support.nodes import problems_of
 from tests.support.web_server import content, status, web_server
 
 PREFIX = "https://host.example/models"
@@ -369,3 +370,25 @@ def test_a_spelling_is_the_same_when_it_is_spelled_again(uri: str) -> None:
     except AmbiguousUri:
         return
     assert canonical(found) == found
+
+
+@pytest.mark.parametrize("name", ["Host", "host", "Transfer-Encoding", "content-length", "Connection"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"model": "chat", "url": "https://localhost/v1", "name": "m", "text": True,
+         "messages": [{"role": "user", "content": "{word}"}]},
+        {"model": "embed", "url": "https://localhost/v1", "name": "m"},
+        {"model": "open_inference", "uri": "grpcs://localhost:1/m"},
+    ],
+    ids=lambda spec: str(spec["model"]),
+)  # fmt: skip
+def test_a_header_leads_to_no_other_server(spec: dict[str, Any], name: str, tmp_path: Path) -> None:
+    """A proxy, or a content delivery network, sends a request on to the server that ``Host`` names."""
+    node = {
+        **spec,
+        "inputs": ["word"],
+        "outputs": {"y": "string"},
+        "config": {"headers": {name: "other.example"}},
+    }
+    assert ("unsupported_option", f"config.headers.{name}") in problems_of(tmp_path, {"word": "string"}, node)

@@ -200,9 +200,9 @@ class _Answers:
 
 
 def _connections_of(node: CheckedNode, uri: Any) -> Connections:
+    connections = make_connections(Database(node, URI, uri, _SECONDS, is_written=True))
     if not is_secret(uri) and is_sqlite(uri):
         _make_file(sqlite_file(uri, node.files))
-    connections = make_connections(Database(node, URI, uri, _SECONDS, is_written=True))
     engine = connections.engine
     if engine.dialect.name not in WRITTEN:
         text = f"answers are kept in sqlite or postgresql, not in {engine.dialect.name}"

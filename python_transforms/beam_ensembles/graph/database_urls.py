@@ -68,9 +68,16 @@ def sqlite_file(url: str, files: Files) -> str:
     """Returns the absolute path of the SQLite file of a URL that was checked.
 
     Raises:
-        FileProblem: The workers would not find it.
+        FileProblem: The workers would not find it, or it leads out of the trusted folder that it lay in.
     """
-    return files.resolve(_file_of(url))
+    found = files.resolve(_file_of(url))
+    if not files.is_trusted(found):
+        raise FileProblem("untrusted_file", _untrusted(found))
+    return found
+
+
+def _untrusted(file: str) -> str:
+    return f"'{file}' is not trusted; trust its folder (start with --trust FOLDER)"
 
 
 def _file_of(url: str) -> str:
@@ -89,8 +96,7 @@ def _check_file(node: NodeView, key: str, url: str, is_written: bool) -> None:
     if local_path(found) is None:
         node.problem("bad_value", key, f"an SQLite file is one of this machine, not '{found}'")
     elif not node.files.is_trusted(found):
-        text = f"'{found}' is not trusted; trust its folder (start with --trust FOLDER)"
-        node.problem("untrusted_file", key, text)
+        node.problem("untrusted_file", key, _untrusted(found))
 
 
 def _wrong_to_write(url: str) -> str:

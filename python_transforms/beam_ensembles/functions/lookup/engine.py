@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.functions.lookup.guard import Guard
 from beam_ensembles.graph.database_urls import SERVERS, is_sqlite, sqlite_file
 from beam_ensembles.graph.kinds import CheckedNode
@@ -127,7 +128,10 @@ def without_secrets(text: str, engine: sa.Engine) -> str:
 def _url(database: Database) -> sa.URL:
     node, given = database.node, database.url
     if not is_secret(given) and is_sqlite(given):
-        place = f"file:{quote(sqlite_file(given, node.files))}"
+        try:
+            place = f"file:{quote(sqlite_file(given, node.files))}"
+        except FileProblem as problem:
+            raise _wrong(database, problem.code, str(problem)) from None
         mode = "rwc" if database.is_written else "ro"
         return sa.URL.create("sqlite", database=place, query={"mode": mode, "uri": "true"})
     try:

@@ -14,6 +14,18 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import FORM, is_secret
 
 _SECRET: Final = ("authorization", "proxy-authorization", "cookie", "api-key", "x-api-key")
+_OF_THE_CONNECTION: Final = (
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+)
+"""Headers that say which server behind an address is meant, and where a request ends."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _PLACE: Final = below("config", "headers")
 
@@ -41,13 +53,20 @@ HEADERS: Final = Accepted(
 
 
 def check_headers(node: NodeView[ConfigOptions]) -> None:
-    """Reports secrets among a node's ``config.headers`` that are not written as such, or that nobody allowed."""
+    """Reports what is wrong with a node's ``config.headers``.
+
+    Secrets must be written as such, and allowed. A header that names another server behind an allowed host would lead
+    to one that nobody allowed.
+    """
     headers = node.options.config.get("headers", {})
     if not are_headers(headers):
         return
     for name, value in headers.items():
         place = below(_PLACE, name)
         check_secret(node, place, value)
+        if name.lower() in _OF_THE_CONNECTION:
+            text = f"'{name}' is sent as the node's address and the request need it; leave it out"
+            node.problem("unsupported_option", place, text)
         if name.lower() in _SECRET and not is_secret(value):
             text = f"'{name}' holds a secret, which everybody could read in the pipeline's description"
             node.problem("bad_value", place, f"{text}; say where workers find it: {FORM}")
