@@ -351,7 +351,7 @@ def has_instants(type_: Type) -> bool:
 
 
 def widened(type_: Type) -> Type:
-    """Returns a type with the next wider ones that can cross instead of those that cannot: ``int32`` for ``uint8``."""
+    """Returns a type whose scalars can all cross, widened where they cannot: ``int32`` for ``uint8``."""
     if isinstance(type_, Scalar):
         return dataclasses.replace(type_, name=_WIDER.get(type_.name, type_.name))
     if isinstance(type_, Array):

@@ -127,13 +127,14 @@ class Columns:
         classes = meaning.classes
         if classes is None or meaning.are_codes:  # a vote that reads it may name them
             classes = self._named.get(column) or (classes if self._kind == WHOLE and classes else counted)
-        if classes is None or len(classes) != shape[0] or not self._are_ours(classes):
-            return ()
-        return tuple(classes)
+        return () if classes is None or len(classes) != shape[0] else self._ours(classes)
 
-    def _are_ours(self, classes: Sequence[object]) -> bool:
-        kind = {TEXT: str, WHOLE: int, TRUTH: bool}[self._kind]
-        return all(isinstance(one, kind) for one in classes)
+    def _ours(self, classes: Sequence[object]) -> tuple[object, ...]:
+        """Returns classes as the label has them; none where they are of another kind."""
+        if self._kind == TRUTH:  # a model's truths are known as 0 and 1
+            return tuple(map(bool, classes)) if all(one in (0, 1) for one in classes) else ()
+        kind = {TEXT: str, WHOLE: int}[self._kind]
+        return tuple(classes) if all(isinstance(one, kind) for one in classes) else ()
 
     def _type(self, column: str) -> Type | None:
         node = self.makers.get(column)
@@ -148,16 +149,16 @@ class Columns:
         if not isinstance(type_, Scalar) or meaning.holds in (SCORES, SORTED):
             return False
         if meaning.holds == PLACES and meaning.classes is not None and type_.name in ("int64", "int32"):
-            return self._are_ours(meaning.classes)
+            return bool(self._ours(meaning.classes))
         if type_.name not in wanted or self.makers[column].spec.kind == "route":
             return False
         if meaning.holds == LABELS and meaning.classes is not None:
-            return self._are_ours(meaning.classes)
+            return bool(self._ours(meaning.classes))
         return True
 
     def _places(self, column: str) -> tuple[object, ...]:
         meaning = self._meaning(column)
-        return tuple(meaning.classes or ()) if meaning.holds == PLACES else ()
+        return self._ours(meaning.classes or ()) if meaning.holds == PLACES else ()
 
     def _is_number(self, column: str) -> bool:
         type_ = self._type(column)

@@ -10,6 +10,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -159,6 +160,35 @@ def test_every_metric_is_scikit_learns(flowers: Path, voted: Evaluation) -> None
     found = np.array(NAMES)[probabilities(flowers, "linear", "forest", "near").argmax(axis=1)]
     matrix = metrics.confusion_matrix(true, found, labels=NAMES)
     assert voted.ensemble.curves.confusion == matrix.tolist()
+
+
+@pytest.mark.parametrize("file", ["rows.jsonl", "rows.csv"])
+def test_truth_values_are_compared_with_a_model_of_truth_values(file: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    true = x[:, 0] + rng.normal(size=60) > 0
+    model = LogisticRegression().fit(x, true)
+    joblib.dump(model, tmp_path / "m.joblib")
+    lines = [
+        "ensemble: truths",
+        "inputs: {a: double, b: double}",
+        "nodes:",
+        "  said: {model: sklearn, uri: m.joblib, inputs: [a, b], outputs: {y: boolean}}",
+        "  p: {model: sklearn, uri: m.joblib, method: predict_proba, inputs: [a, b], outputs: {p: 'array<double>[2]'}}",
+    ]
+    (tmp_path / "truths.yaml").write_text("\n".join(lines))
+    frame = pandas.DataFrame({"a": x[:, 0], "b": x[:, 1], "kind": true})
+    if file == "rows.csv":
+        frame.to_csv(tmp_path / file, index=False)
+    else:
+        frame.to_json(tmp_path / file, orient="records", lines=True, double_precision=15)
+    found = evaluate(Request(file=str(tmp_path / "truths.yaml"), input=str(tmp_path / file), label="kind"))
+    shares = model.predict_proba(x)[:, 1]
+    accuracy = metrics.accuracy_score(true, model.predict(x))
+    assert judged(found, "said").metrics["accuracy"] == pytest.approx(accuracy)
+    sure = judged(found, "p").metrics
+    assert sure["log_loss"] == pytest.approx(metrics.log_loss(true, shares))
+    assert sure["roc_auc"] == pytest.approx(metrics.roc_auc_score(true, shares))
 
 
 def test_leaving_a_member_out_is_the_vote_of_the_others(flowers: Path, voted: Evaluation) -> None:
