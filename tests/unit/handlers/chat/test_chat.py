@@ -464,12 +464,12 @@ print(test.kept(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])), flush=True)
     assert len(server.requests) <= rows + 8 + 20
 
 
-def kept(folder: Path, url: str, rows: int) -> list[str]:
+def kept(folder: Path, url: str, rows: int, **more: Any) -> list[str]:
     """Returns the answers of a node with a cache."""
     data = {
         "ensemble": "test",
         "inputs": INPUTS,
-        "nodes": {"node": node(url, cache={"uri": "sqlite:///kept.db"})},
+        "nodes": {"node": node(url, cache={"uri": "sqlite:///kept.db"}, **more)},
     }
     files = Files(str(folder), (str(folder),), hosts=ANYTHING, is_own=True)
     (checked,) = check_text(json.dumps(data), KINDS, files).nodes
@@ -606,6 +606,21 @@ def test_every_vote_is_paid_by_the_budget() -> None:
             run(tickets("a"))
     assert caught.value.code == "budget_spent"
     assert len(server.requests) == 2  # 12 tokens each
+
+
+def test_a_cache_keeps_what_won(tmp_path: Path) -> None:
+    outputs = {"mood": "string"}
+    answers = [{"mood": mood} for mood in ("good", "bad", "bad", "good")]
+    with chat_server(in_turn(*answers)) as server:
+        for votes, moods, calls in ((3, ["bad"], 3), (3, ["bad"], 3), (2, ["good"], 5)):
+            assert kept(tmp_path, server.url, 1, outputs=outputs, **{**VOTES, "votes": votes}) == moods
+            assert len(server.requests) == calls
+
+
+def test_whole_texts_vote() -> None:
+    with chat_server(in_turn(Reply("b"), Reply("a"), Reply("b"))) as server:
+        found = loaded(server, text=True, votes=3, outputs={"said": {}})(tickets("a"))
+    assert found["said"].tolist() == ["b"]
 
 
 def test_as_many_calls_are_under_way_as_the_node_says() -> None:
