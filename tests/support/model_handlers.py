@@ -175,3 +175,32 @@ def unwrapped(result: PredictionResult) -> str:
 def length(example: str) -> int:
     """Returns how long a text is."""
     return len(example)
+
+
+class Sorted(ModelHandler[Any, Any, Any]):
+    """Sorts each row's list in place, puts a number behind it, and fails where the least one is negative."""
+
+    def load_model(self) -> None:
+        """There is none."""
+
+    def run_inference(self, batch: Any, model: Any, inference_args: Any = None) -> list[float]:
+        """Returns the sum of each row."""
+        return [sum_of_sorted(one) for one in batch]
+
+
+def sum_of_sorted(values: Any) -> float:
+    """Changes what it is given, and returns the sum of it and 100."""
+    values.sort()
+    least = float(values[0])
+    if isinstance(values, list):
+        values.append(100.0)
+    else:
+        values *= 1.0
+    if least < 0:
+        raise ValueError("a number is negative")
+    return float(sum(values))
+
+
+def sums_of_sorted(rows: Any) -> list[float]:
+    """Returns ``sum_of_sorted`` of each row."""
+    return [sum_of_sorted(one) for one in rows]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.batch import copied
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import option
@@ -76,7 +77,7 @@ class FunctionMember:
         Raises:
             NodeError: ``misaligned``, ``bad_output``: what it gives is not as declared.
         """
-        given, named = self.arguments(columns)
+        given, named = self.arguments({name: copied(values) for name, values in columns.items()})
         answer = self.function(*given, **named)
         rows = len(columns[self.node.spec.columns[0]])
         return to_columns(self.node, self._answers(answer), rows)

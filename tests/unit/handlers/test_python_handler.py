@@ -317,3 +317,31 @@ def test_an_argument_may_be_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.problems[0].code == "missing_secret"
     monkeypatch.setenv("ECHO_KEY", "key ")
     assert load(TEXT, described, files)(texts("a"))["text"].tolist() == ["key a"]
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"model": "python", "handler": f"{HERE}.Sorted"},
+        {"model": "python", "handler": f"{HERE}.Echo", "preprocess": [f"{HERE}.sum_of_sorted"]},
+        {"apply": "python", "function": f"{HERE}.sums_of_sorted"},
+    ],
+)
+@pytest.mark.parametrize("type_", ["array<double>", "array<double>[2]"])
+def test_code_that_changes_its_rows_changes_them_for_itself_alone(described: Node, type_: str) -> None:
+    is_echo = described.get("handler", "").endswith("Echo")
+    output: Node = {"text": "string"} if is_echo else {"y": "double"}
+    node_ = checked(
+        {"x": type_}, {"inputs": ["x"], "outputs": output, **described}, Files(code=(f"{HERE}.*",))
+    )
+    member = node_.kind.load(node_)
+    rows = [[2.0, 1.0], [-1.0, 3.0], [5.0, 4.0]]
+    column = np.array(rows) if type_.endswith("]") else np.fromiter(rows, dtype=object, count=3)
+    before = json.dumps([list(row) for row in column])
+    column.setflags(write=False)  # as a batch has it
+    found, faults = run_split(member, {"x": column}, 3)
+    more = 0.0 if type_.endswith("]") else 100.0
+    assert list(faults) == [1], faults
+    assert json.dumps([list(row) for row in column]) == before
+    if not is_echo:
+        assert found["y"].tolist() == [3.0 + more, 9.0 + more]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.batch import copied
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.handlers.python.options import PythonOptions
@@ -25,6 +26,9 @@ def examples_of(node: CheckedNode[PythonOptions], columns: Columns) -> list[Any]
             array for a tensor. A list of several gives arrays [F] of their numbers in order. A mapping gives a
             dictionary from port to value. A null is None, among the numbers of an array NaN.
         columns: The batch.
+
+    Returns:
+        The examples, which the handler may change: other nodes, and a second call with these rows, see none of it.
     """
     inputs = node.spec.inputs
     if inputs is not None and inputs.ports is not None:
@@ -36,7 +40,7 @@ def examples_of(node: CheckedNode[PythonOptions], columns: Columns) -> list[Any]
 
 
 def _values(columns: Columns, name: str) -> list[Any]:
-    column, valid = columns[name], columns.get(validity(name))
+    column, valid = copied(columns[name]), columns.get(validity(name))
     found = list(column) if column.ndim > 1 or column.dtype == object else column.tolist()
     if valid is None:
         return found
