@@ -68,12 +68,24 @@ def node_columns(nodes: Sequence[CheckedNode], meanings: Mapping[str, Meaning]) 
     for node in nodes:
         arms = tuple(_arms(node))
         for name, type_ in node.outputs.items():
-            meaning = meanings.get(name)
-            labels: tuple[Any, ...] | None = None
-            if meaning is not None and meaning.classes is not None and meaning.holds in _CLASSES:
-                labels = tuple(meaning.classes)
-            found[name] = ColumnLock(str(type_), labels or arms or None)
+            found[name] = ColumnLock(str(type_), _labels(meanings.get(name)) or arms or None)
     return found
+
+
+def with_meanings(
+    columns: Mapping[str, ColumnLock], meanings: Mapping[str, Meaning]
+) -> dict[str, ColumnLock]:
+    """Returns columns with the classes that loaded models know of them; the others stay as they are."""
+    return {
+        name: dataclasses.replace(column, labels=_labels(meanings.get(name)) or column.labels)
+        for name, column in columns.items()
+    }
+
+
+def _labels(meaning: Meaning | None) -> tuple[Any, ...] | None:
+    if meaning is None or meaning.classes is None or meaning.holds not in _CLASSES:
+        return None
+    return tuple(meaning.classes)
 
 
 def _arms(node: CheckedNode) -> Sequence[str]:

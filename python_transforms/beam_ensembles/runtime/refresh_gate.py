@@ -25,9 +25,11 @@ from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.files.fetched_files import fetched
 from beam_ensembles.files.lock_names import golden_of, lock_of
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import valid_rows
 from beam_ensembles.locks.answers import Answers, Column, input_columns, recorded_answers
 from beam_ensembles.locks.behaviour import Compared, Comparison
+from beam_ensembles.locks.contract import Contract, changes, with_meanings
 from beam_ensembles.locks.differences import Limits, Version
 from beam_ensembles.locks.golden_rows import answer_field
 from beam_ensembles.locks.lock_text import Lock, parse_lock
@@ -102,7 +104,7 @@ class Gate:
             stage: The first stage, loaded. The others are loaded here, one after another, and dropped.
 
         Raises:
-            Refused: Its answers are beyond the limits.
+            Refused: Its answers are beyond the limits, or are about other classes.
             EnsembleError: The lock, or its golden rows, cannot be read; or a later stage cannot be loaded.
         """
         code = codes[0]
@@ -139,7 +141,10 @@ class Gate:
                 comparison.add(
                     recorded_answers(rows.chunk, fields), rows.answers(outputs), rows.chunk.numbers
                 )
-        beyond = self.limits.beyond(comparison.found())
+            before = {name: lock.outputs[name] for name in outputs if name in lock.outputs}
+            after = with_meanings(before, golden_rows[0].meanings)
+            changed = [one.text for one in changes(Contract({}, before), Contract({}, after))]
+        beyond = [*changed, *self.limits.beyond(comparison.found())]
         if beyond:
             raise Refused(
                 f"a new version is beyond the limits of the lock '{self.lock}': {'; '.join(beyond)}"
@@ -214,6 +219,11 @@ class _GoldenRows:
             stage.run(self._batch)
         if alive is not None:
             self._batch.keep(alive)
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """What the stages that have run say of their columns' classes."""
+        return self._batch.meanings
 
     def answers(self, outputs: Mapping[str, Type]) -> Answers:
         """Returns what the last stage answered."""

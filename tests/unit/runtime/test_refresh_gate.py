@@ -95,6 +95,24 @@ def test_a_changed_version_is_refused(name: str, folder: Path, caplog: pytest.Lo
     assert "is beyond the limits of the lock" in said
 
 
+def test_scores_of_classes_in_another_order_are_refused(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The numbers are the same, so only what they are about tells the versions apart."""
+    head, nodes = FILE.split("nodes:\n")
+    (folder / "flowers.yaml").write_text(f"{head}nodes:\n{nodes.splitlines()[0]}\nrefresh: {{gate: lock}}\n")
+    flowers.lock(folder)
+    _, model = running(folder)
+    linear = joblib.load(folder / "linear.joblib")
+    linear[-1].classes_ = linear[-1].classes_[::-1]
+    joblib.dump(linear, folder / "linear.joblib")
+    later(folder)
+    model.look()
+    assert model._events == [names.REFUSED_REFRESHES, names.REFUSED_BY_GATE]
+    (said,) = [one.getMessage() for one in caplog.records if "stays as it is" in one.getMessage()]
+    assert "the classes of 'one' stand in another order: 2, 1, 0, not 0, 1, 2" in said
+
+
 def test_models_that_were_only_packed_again_are_taken(folder: Path) -> None:
     handler, model = running(folder)
     before = score(handler, model)
