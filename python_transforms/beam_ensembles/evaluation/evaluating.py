@@ -178,14 +178,16 @@ def _possible_kinds(request: Request, first: Chunk, are_cells: bool) -> Iterator
 
 
 def _mixed(request: Request, first: Chunk, are_cells: bool) -> str:
-    """Returns which label is the first that no answer can be, or that is of another type than those before it."""
+    """Returns which label is the first of a type that no label can have, or of another type than those before it."""
     before: list[Any] = []
     for number, value in zip(first.numbers, first.column(request.label), strict=True):
         if value is None:
             continue
         text = f"row {number:,}: the label '{request.label}' is {labels.described(value)}"
         if not kinds_of([value], are_cells=are_cells):
-            return f"{text}, which no answer can be"
+            return (
+                f"{text} ({type(value).__name__}); labels are texts, numbers, booleans or lists of candidates"
+            )
         if before and set(kinds_of([*before, value], are_cells=are_cells)) <= {labels.LIST}:
             return f"{text}, but those before it are {kinds_of(before, are_cells=are_cells)[0]}"
         before = [*before[:1], value]

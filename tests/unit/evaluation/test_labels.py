@@ -331,10 +331,10 @@ BAD: dict[str, tuple[Any, list[str], str]] = {
         [],
         "row 8: the label 'kind' is 3, but those before it are texts",
     ),
-    "object": (
+    "no label's type": (
         lambda rows: [row.update(kind={"a": 1}) for row in rows],
         [],
-        "row 1: the label 'kind' is {\"a\": 1}, which no answer can be",
+        "row 1: the label 'kind' is {\"a\": 1} (dict); labels are texts, numbers, booleans or lists of",
     ),
     "infinite": (
         lambda rows: [row.update(kind=float("inf")) for row in rows],
