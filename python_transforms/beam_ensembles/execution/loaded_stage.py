@@ -186,9 +186,9 @@ class LoadedStage:
 def _begin(
     others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: dict[int, Begun], cores: Cores
 ) -> None:
-    """Begins other nodes, where there are cores for them."""
+    """Begins other nodes that may run now."""
     for at, other in others:
-        if at not in begun and other.is_long and cores.has_spare:
+        if at not in begun and other.may_begin(cores):
             begun[at] = other.begin(batch, cores)
 
 

@@ -23,7 +23,7 @@ from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.execution.node_metrics import NodeMeter
 from beam_ensembles.execution.row_selection import Selection
 from beam_ensembles.execution.shadows import compare
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work, validity
 from beam_ensembles.handlers.support.beam_config import bytes_limit, call_limit
 from beam_ensembles.handlers.support.call_counts import Counts, counting
 from beam_ensembles.handlers.support.fitting_rows import FittingRows
@@ -123,8 +123,16 @@ class NodeStep:
 
     @property
     def is_long(self) -> bool:
-        """Whether its last call took so long that another node might have run beside it."""
-        return self._took > WORTH_NANOSECONDS
+        """Whether it takes so long that another node may run beside it: its last call did, or it waits for a server."""
+        return self._waits or self._took > WORTH_NANOSECONDS
+
+    def may_begin(self, cores: Cores) -> bool:
+        """Whether it may start beside another node now: a core is to spare, or it waits for another machine."""
+        return self.is_long and (self._waits or cores.has_spare)
+
+    @property
+    def _waits(self) -> bool:
+        return self.node.kind.work is Work.ELSEWHERE
 
     def parts_of(self, batch: ColumnBatch, kept: Collection[str]) -> Sequence[slice]:
         """Returns the parts of a batch of which the node makes no more than memory has room for.
@@ -155,10 +163,11 @@ class NodeStep:
             logs.ABOUT.reset(token)
 
     def begin(self, batch: ColumnBatch, cores: Cores) -> Begun:
-        """Starts the node on a core of its own, on the batch as it is now; the batch may change meanwhile."""
+        """Starts the node beside others, on the batch as it is now; the batch may change meanwhile."""
+        start = cores.start_waiting if self._waits else cores.start
         with logs.about(self.node.ensemble, self._name):
             asked = self._ask(batch)
-            return Begun(asked, cores.start(functools.partial(self._answer, asked)))
+            return Begun(asked, start(functools.partial(self._answer, asked)))
 
     def finish(self, batch: ColumnBatch, begun: Begun) -> None:
         """Does what ``run`` does with what was begun; rows that have left the batch since are in nothing that it adds.

@@ -1,6 +1,7 @@
 """How a stage may use more cores than one: all that follows from its nodes, whatever machine it runs on.
 
-A batch meets what the machine has in ``execution/``: a node starts beside another only while a core is to spare.
+A batch meets what the machine has in ``execution/``: a node starts beside another only while a core is to spare, or if
+it waits for another machine.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ LARGE_ROW_BYTES: Final = 1 << 10
 def nodes_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
     """Returns for each node which later ones may begin with it: they read nothing that it or one in between makes.
 
-    That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and
-    what another machine answers none. PyTorch and TensorFlow use all for a call, and a GPU would have to hold two.
+    That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch.
+    PyTorch and TensorFlow use all for a call, and a GPU would have to hold two. What another machine answers uses none,
+    so it begins beside whatever comes before it.
 
     Args:
         nodes: In the order in which they run.
@@ -28,13 +30,14 @@ def nodes_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
     Returns:
         For each node the positions of such nodes.
     """
-    return tuple(tuple(_beside(nodes, at)) if _leaves_cores(node) else () for at, node in enumerate(nodes))
+    return tuple(tuple(_beside(nodes, at)) for at in range(len(nodes)))
 
 
 def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
     made = set(nodes[first].outputs)
     for at, node in enumerate(nodes[first + 1 :], first + 1):
-        if _leaves_cores(node) and made.isdisjoint((*node.inputs, *node.condition)):
+        may_begin = node.kind.work is Work.ELSEWHERE or (_leaves_cores(nodes[first]) and _leaves_cores(node))
+        if may_begin and made.isdisjoint((*node.inputs, *node.condition)):
             yield at
         made.update(node.outputs)
 

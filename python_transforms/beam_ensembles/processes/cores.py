@@ -22,6 +22,8 @@ T = TypeVar("T")
 WORTH_NANOSECONDS: Final = 1_000_000
 """A call that takes less is not worth another thread, which costs a tenth of that."""
 
+_MOST_WAITING: Final = 64
+"""Nodes that wait for other machines at one time; further ones wait for those."""
 _HAS_CORE: Final = contextvars.ContextVar("has_core", default=False)
 """Whether what runs here is counted already as what uses a core."""
 
@@ -38,6 +40,7 @@ class Cores:
         self.count = self._spare = count
         # A batch waits for its nodes: if they shared their threads, all of these could wait for some that never come.
         self._for_nodes, self._for_batches = (ThreadPoolExecutor(count, name) for name in ("node", "batch"))
+        self._for_waiting = ThreadPoolExecutor(_MOST_WAITING, "waiting")
 
     @classmethod
     def of_this_process(cls) -> Cores:
@@ -72,6 +75,10 @@ class Cores:
     def start(self, task: Callable[[], T]) -> Future[T]:
         """Starts a node on a core of its own. It logs and counts as this thread does, which is to wait for it."""
         return self._start(task, self._for_nodes)
+
+    def start_waiting(self, task: Callable[[], T]) -> Future[T]:
+        """Starts a node that waits for another machine, which takes no core; else as ``start``."""
+        return self._for_waiting.submit(as_here(task))
 
     def each(self, task: Callable[[S], T], values: Sequence[S]) -> list[T]:
         """Runs a task on each of some values, in this thread and on the cores that nothing uses.

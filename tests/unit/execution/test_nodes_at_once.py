@@ -82,7 +82,7 @@ def counts(metrics: EnsembleMetrics) -> list[tuple[str, int, int, int]]:
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Leaves out the last digits, in which a product of matrices differs with the number of rows."""
-    return {name: value if value is None else round(value, 9) for name, value in row.items()}
+    return {name: round(value, 9) if isinstance(value, float) else value for name, value in row.items()}
 
 
 def rows(count: int, **bad: tuple[int, ...]) -> list[Any]:
@@ -108,15 +108,16 @@ def test_which_nodes_need_nothing_of_each_other(folder: Path) -> None:
         "t: {apply: softmax, inputs: [x], outputs: {t: 'array<double>[4]'}}",
         line("c", "t"),
         line("d", "x", ", when: both > 0"),
+        remote("e"),
     )
     nodes = graph_of_file(folder / "ensemble.yaml").nodes
     names = [node.spec.name for node in nodes]
     beside = {
         name: {names[at] for at in others} for name, others in zip(names, nodes_beside(nodes), strict=True)
     }
-    assert beside["a"] == {"b"}
-    assert beside["c"] == ({"d"} if names.index("c") < names.index("d") else set())
-    assert not beside["both"] | beside["t"]
+    assert beside["a"] == {"b", "e"}
+    assert beside["c"] - {"e"} == ({"d"} if names.index("c") < names.index("d") else set())
+    assert beside["both"] | beside["t"] <= {"e"}
 
 
 def test_they_run_at_one_time_where_there_are_cores(folder: Path, cores: Callable[[int], None]) -> None:
@@ -152,6 +153,31 @@ def test_one_core_does_one_thing_at_a_time(folder: Path, cores: Callable[[int], 
     patch(model, b=call)
     answered(made, model, rows(3))
     assert threads == {threading.current_thread()}
+
+
+def remote(name: str, more: str = "") -> str:
+    asks = "model: chat, url: 'http://localhost:1/v1', name: m, text: true, messages: [{role: user, content: '{z}'}]"
+    return f"{name}: {{{asks}, inputs: [z], outputs: {{{name}: string}}{more}}}"
+
+
+def test_what_waits_for_a_server_needs_no_core(folder: Path, have: Have) -> None:
+    """Three calls of servers are under way at one time, beside a batch that uses the only core; the first ones, too."""
+    only = have(cores=1).cores
+    made = handler(folder, remote("a"), remote("b"), remote("c"))
+    model = made.load_model()
+    meet = threading.Barrier(3, timeout=SECONDS)
+
+    def member(name: str) -> Callable[[Columns], Columns]:
+        def call(columns: Columns) -> Columns:
+            meet.wait()
+            return {name: np.array([name] * 3, object)}
+
+        return call
+
+    patch(model, a=member("a"), b=member("b"), c=member("c"))
+    with only.one_used():
+        assert [(row["a"], row["c"]) for row in answered(made, model, rows(3))] == [("a", "c")] * 3
+    assert only._spare == 1
 
 
 @pytest.mark.parametrize("policy", ["", ", on_error: nullify", ", on_error: {default: {b: -1}}"])
