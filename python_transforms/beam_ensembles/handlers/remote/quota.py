@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import random
 import time
 from collections.abc import Callable
 from typing import Final
@@ -13,6 +12,7 @@ import numpy as np
 
 from beam_ensembles.handlers.remote.shared_numbers import SharedNumbers
 from beam_ensembles.handlers.support.call_counts import THROTTLED, count
+from beam_ensembles.handlers.support.waits import JITTER
 
 WINDOW: Final = 61.0
 """Seconds in which no more calls are made than in a minute: some calls take longer to reach the server than others."""
@@ -85,7 +85,7 @@ class Quota:
             tokens = tokens if most is None else min(tokens, most)
             opens = self._opens(slots, tokens)
             if opens is not None:
-                return max(0.0, opens * self._seconds - now) + random.random() * self._seconds / 2  # noqa: S311
+                return max(0.0, opens * self._seconds - now) + JITTER.random() * self._seconds / 2
             place = slots[current % _SLOTS]
             place += (0 if place[_SLOT] else current, 1, tokens)
             return Ticket(now, current, tokens)

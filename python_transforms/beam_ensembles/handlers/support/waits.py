@@ -13,12 +13,14 @@ FIRST_WAIT: Final = 0.25
 LONGEST_WAIT: Final = 30.0
 LONGEST_ASKED: Final = 120.0
 """Seconds; a server that asks for more is not waited for."""
+JITTER: Final = random.SystemRandom()
+"""What keeps workers from calling at one moment. It leaves Python's own generator, which people seed, alone."""
 
 
 def wait_before(retry: int) -> float:
     """Returns the seconds before a retry; ``retry`` is 0 for the first."""
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(retry, 30))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    return longest * JITTER.uniform(0.5, 1.0)
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
