@@ -43,7 +43,7 @@ for text in texts:
         found["bert"].append(bert(**encoded).logits[0].softmax(0))
         found["fnet"].append(fnet(**ids).logits[0].softmax(0))
         found["vector"].append(encoder(**encoded).last_hidden_state[0].mean(0))
-        found["listed"].append(bert(**ids).logits[0])
+        found["listed"].append(bert(**ids).logits[0].softmax(0))
         found["xlnet"].append(xlnet(**ids).logits[0])
 starts = []
 for question, text in zip(questions, texts, strict=True):
