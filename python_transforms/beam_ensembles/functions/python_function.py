@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.columns.batch import copied
+from beam_ensembles.columns.copies import copied
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import option

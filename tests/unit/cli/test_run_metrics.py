@@ -31,7 +31,10 @@ def test_people_get_the_table(call: list[str], capsys: pytest.CaptureFixture[str
     title, headings, *lines = table.splitlines()
     assert title == "ensemble 'counted'"
     assert headings.split()[:4] == ["node", "answered", "failed", "skipped"]
-    assert [line.split()[0] for line in lines] == sorted(COUNTS)
+    nodes, inputs = lines[: len(COUNTS)], lines[len(COUNTS) :]
+    assert [line.split()[0] for line in nodes] == sorted(COUNTS)
+    assert inputs[0].split()[:2] == ["input", "compared"]
+    assert [line.split()[0] for line in inputs[1:]] == sorted(ROWS[0])
 
 
 def test_only_on_request(call: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.columns.batch import copied
+from beam_ensembles.columns.copies import copied
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.handlers.python.options import PythonOptions
