@@ -289,5 +289,5 @@ def scored(lines: str) -> list[dict[str, object]]:
     """Returns scored rows in the order of their ids, confidences with the digits that all machines share."""
     rows = [json.loads(line) for line in lines.splitlines()]
     return sorted(
-        ({**row, "confidence": round(row["confidence"], 6)} for row in rows), key=lambda row: row["id"]
+        ({**row, "confidence": round(row["confidence"], 3)} for row in rows), key=lambda row: row["id"]
     )
