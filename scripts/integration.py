@@ -16,7 +16,7 @@ from scripts.shell import Command, log_path, run
 from scripts.steps import Step, run_steps
 from scripts.toolchains import go, java, maven
 
-TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid", MODELS)
+TRUSTED = (*(ROOT / "tests" / "golden" / name for name in ("specs_invalid", "metrics")), MODELS)
 PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 
