@@ -41,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many rows they shall score, such as 1e9 (default: predict rates alone)",
     )
     group.add_argument(
-        "--price", metavar="X", type=number(0), help="what a worker costs an hour, in any currency"
+        "--price", metavar="X", type=number(0, _MOST), help="what a worker costs an hour, in any currency"
     )
     group.add_argument(
         "--around-micros",
         metavar="US",
-        type=number(0),
+        type=number(0, _MOST),
         help="microseconds that a worker spends on a row around its nodes (default: 6; with Arrow batches about 1)",
     )
 

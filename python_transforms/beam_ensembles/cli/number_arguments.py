@@ -47,9 +47,12 @@ def number(least: float, most: float = math.inf) -> Callable[[str], float]:
 
 
 def finite(text: str) -> float:
-    """Returns the number that a text stands for; NaN, which lies in no range, where it is none or infinite."""
+    """Returns the number that a text stands for; NaN, which lies in no range, where it is none or infinite.
+
+    Python's own spellings, such as ``1_000`` and digits of other scripts, stand for none.
+    """
     try:
-        found = float(text)
+        found = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         return math.nan
     return found if math.isfinite(found) else math.nan

@@ -104,12 +104,20 @@ def test_arguments_that_say_nothing(more: list[str], said: str, capsys: pytest.C
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("value", ["0", "1.5", "-3", "nan", "1e99", "many"])
+@pytest.mark.parametrize("value", ["0", "1.5", "-3", "nan", "1e99", "many", "1_000", "\u0663"])
 def test_rows_are_whole_numbers(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["plan", VOTES, "--capacity", "metrics.json", f"--rows={value}"])
     assert ended.value.code == 2
     assert "is not a whole number from 1 to 1000000000000000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--price", "--around-micros"])
+def test_amounts_have_a_limit(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", VOTES, "--capacity", "metrics.json", f"{flag}=1e16"])
+    assert ended.value.code == 2
+    assert "is not a number from 0 to 1e+15" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\xff"])
