@@ -178,7 +178,7 @@ def _together(
 
 def state_before(node: CheckedNode) -> Any:
     """Returns the ``file_state`` of a node with a cache that is about to be loaded; None where it has none."""
-    return file_state(node) if _has_cache(node) else None
+    return None if _said(node) is None else file_state(node)
 
 
 def cache_of(node: CheckedNode, before: Any = None) -> AnswerCache | None:
@@ -191,8 +191,8 @@ def cache_of(node: CheckedNode, before: Any = None) -> AnswerCache | None:
     Raises:
         InvalidEnsemble: SQLAlchemy or the database's driver is not installed, or the database's URL is none.
     """
-    options = node.options
-    if not isinstance(options, CacheOptions) or not options.cache:
+    cache = _said(node)
+    if cache is None:
         return None
     digest, after = answer_digest(node), file_state(node)
     if before is not None and after != before:
@@ -207,7 +207,6 @@ def cache_of(node: CheckedNode, before: Any = None) -> AnswerCache | None:
         from beam_ensembles.execution.answer_store import AnswerStore
     except ImportError as error:
         raise not_installed(node, "lookup", error) from error
-    cache = options.cache
     age, rows = seconds_of(cache.get("max_age")), rows_of(cache.get("max_rows"))
     return AnswerCache(node, AnswerStore(node, cache["uri"], age, rows), digest)
 
@@ -218,5 +217,6 @@ def _is_unknown(node: CheckedNode, state: Any) -> bool:
     return is_elsewhere and "sha256" not in node.spec.options and not any(state or ())
 
 
-def _has_cache(node: CheckedNode) -> bool:
-    return isinstance(node.options, CacheOptions) and bool(node.options.cache)
+def _said(node: CheckedNode) -> Mapping[str, Any] | None:
+    """Returns what a node says of its ``cache``; None where it says nothing."""
+    return (node.options.cache or None) if isinstance(node.options, CacheOptions) else None
