@@ -38,6 +38,8 @@ NUMPY_DTYPES: Final[dict[str, np.dtype]] = {
 }
 """numpy's dtype of each scalar that has one; ``string``, ``bytes`` and ``timestamp`` are columns of objects."""
 
+INTEGERS: Final = frozenset(name for name, dtype in NUMPY_DTYPES.items() if dtype.kind in "iu")
+"""The scalars that are whole numbers."""
 _WIDER: Final = {
     **dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32"),
     **dict.fromkeys(("uint32", "uint64"), "int64"),

@@ -11,15 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.types import Scalar, Type
+from beam_ensembles.types import INTEGERS, Scalar, Type
 
 _NULL: Final = b"\xff\xff\xff\xff"
-_INTEGERS: Final = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"))
 
 
 def is_key(type_: Type) -> bool:
     """Returns whether a column of a type can be part of a key: text, bytes, whole numbers, booleans, points in time."""
-    return isinstance(type_, Scalar) and (type_.name in _TO_BYTES or type_.name in _INTEGERS)
+    return isinstance(type_, Scalar) and (type_.name in _TO_BYTES or type_.name in INTEGERS)
 
 
 def key_hashes(columns: Sequence[tuple[np.ndarray, Type, np.ndarray | None]], salt: str) -> np.ndarray:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.types import Array, Row, Scalar, Type
+from beam_ensembles.types import INTEGERS, Array, Row, Scalar, Type
 
 _NAMES: Final = {
     "string": "string",
@@ -15,7 +14,6 @@ _NAMES: Final = {
     "float16": "number",
     "double": "number",
 }
-_INTEGERS: Final = re.compile(r"u?int\d+")
 
 
 def is_answerable(type_: Type) -> bool:
@@ -69,4 +67,4 @@ def _array(element: Type, shape: Sequence[int | None]) -> dict[str, Any]:
 
 def _scalar(type_: Type) -> str | None:
     name = type_.name if isinstance(type_, Scalar) else ""
-    return "integer" if _INTEGERS.fullmatch(name) else _NAMES.get(name)
+    return "integer" if name in INTEGERS else _NAMES.get(name)

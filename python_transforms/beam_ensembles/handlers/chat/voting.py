@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from beam_ensembles.types import BOOLEAN, STRING, Scalar, Type
-
-_WHOLE: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+from beam_ensembles.types import BOOLEAN, INTEGERS, STRING, Scalar, Type
 
 
 def can_be_voted(type_: Type) -> bool:
     """Whether equal values of a type can be counted: texts, booleans and whole numbers."""
     type_ = type_.required()
-    return type_ in (STRING, BOOLEAN) or (isinstance(type_, Scalar) and type_.name in _WHOLE)
+    return type_ in (STRING, BOOLEAN) or (isinstance(type_, Scalar) and type_.name in INTEGERS)
 
 
 def most_voted(values: Sequence[Any], order: Sequence[str] | None) -> Any:
