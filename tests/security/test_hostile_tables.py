@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,7 @@ from beam_ensembles.tables import parquet_pages, parquet_parts
 from beam_ensembles.tables.formats import Columns, open_reader
 from beam_ensembles.tables.parquet_files import ParquetReader
 from beam_ensembles.types import parse_type
-from tests.support.fuzzing import target
+from tests.support.fuzzing import Target, target
 
 _SECONDS: Final = 10.0
 
@@ -273,11 +274,18 @@ def attack(given: tuple[str, str, str]) -> str:
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.fixture(scope="module")
+def scoring() -> Iterator[Target]:
+    with target(f"{__name__}:attack") as process:
+        yield process
+
+
 @pytest.mark.parametrize("errors", ["split", "raise"])
 @pytest.mark.parametrize("kind", ["text", "text in a struct", "dictionary", "view"])
-def test_an_arrow_table_of_a_file_that_lies_ends_no_process(kind: str, errors: str, tmp_path: Path) -> None:
-    with target(f"{__name__}:attack") as process:
-        outcome = process.attack((str(tmp_path), kind, errors))
+def test_an_arrow_table_of_a_file_that_lies_ends_no_process(
+    kind: str, errors: str, scoring: Target, tmp_path: Path
+) -> None:
+    outcome = scoring.attack((str(tmp_path), kind, errors))
     assert outcome.kind == "answered", outcome
     assert str(outcome.value).startswith("EnsembleError: the rows cannot be read: "), outcome
 

@@ -20,7 +20,7 @@ from beam_ensembles_service.callers.tcp_sockets import client_sockets, endpoint_
 from beam_ensembles_service.callers.users import Callers
 from tests.support.callers import NOBODY, call_as
 from tests.support.patience import SECONDS
-from tests.support.service import running_service
+from tests.support.service import RunningService, running_service
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="needs Linux's /proc")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can call as another user")
@@ -96,17 +96,23 @@ def outcome(found: dict[str, str], kind: str) -> str:
     return found[kind].partition(":")[0]
 
 
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    """A service for this machine, whose pool starts workers, and which another user may call, too."""
+    with running_service("--serve-loopback-worker", "--allow-user", str(DAEMON)) as running:
+        yield running
+
+
 @as_root
-def test_another_user_is_refused_by_each_service_but_the_health() -> None:
-    with running_service("--serve-loopback-worker", "--allow-user", str(DAEMON)) as service:
-        found, allowed, own = call_as([NOBODY, DAEMON, os.getuid()], service.address)
-        assert found.pop("health") == "OK"
-        assert len(found) == 7
-        for said in found.values():
-            assert re.fullmatch(MAY_NOT, said)
-        assert "refused a caller at ipv4:127.0.0.1:" in service.log
-        for one in (allowed, own):
-            assert {outcome(one, kind) for kind in ("expand", "discover", "reflect", *POOL)} == {"OK"}
+def test_another_user_is_refused_by_each_service_but_the_health(service: RunningService) -> None:
+    found, allowed, own = call_as([NOBODY, DAEMON, os.getuid()], service.address)
+    assert found.pop("health") == "OK"
+    assert len(found) == 7
+    for said in found.values():
+        assert re.fullmatch(MAY_NOT, said)
+    assert "refused a caller at ipv4:127.0.0.1:" in service.log
+    for one in (allowed, own):
+        assert {outcome(one, kind) for kind in ("expand", "discover", "reflect", *POOL)} == {"OK"}
 
 
 def other_address() -> str | None:
@@ -119,21 +125,19 @@ def other_address() -> str | None:
 
 @as_root
 @pytest.mark.skipif(other_address() is None, reason="needs an address that is not of loopback")
-def test_another_user_is_refused_from_each_address_of_the_machine() -> None:
+def test_another_user_is_refused_from_each_address_of_the_machine(service: RunningService) -> None:
     """Linux lets a client of 127.0.0.1 bind any address of the machine."""
-    with running_service("--serve-loopback-worker") as service:
-        place = f"{service.address}@{other_address()}"
-        found, own = call_as([NOBODY, os.getuid()], place)
-        assert found.pop("health") == "OK"
-        assert {outcome(found, kind) for kind in found} == {"PERMISSION_DENIED"}
-        assert re.fullmatch(MAY_NOT, found["expand"])
-        assert {outcome(own, kind) for kind in ("expand", "discover", "reflect")} == {"OK"}
+    place = f"{service.address}@{other_address()}"
+    found, own = call_as([NOBODY, os.getuid()], place)
+    assert found.pop("health") == "OK"
+    assert {outcome(found, kind) for kind in found} == {"PERMISSION_DENIED"}
+    assert re.fullmatch(MAY_NOT, found["expand"])
+    assert {outcome(own, kind) for kind in ("expand", "discover", "reflect")} == {"OK"}
 
 
 @as_root
-def test_another_user_is_refused_from_any_address_of_this_machine() -> None:
-    own = _own_address()
-    with running_service("--serve-loopback-worker") as service, relayed(service.address, own) as address:
+def test_another_user_is_refused_from_any_address_of_this_machine(service: RunningService) -> None:
+    with relayed(service.address, _own_address()) as address:
         (found,) = call_as([os.getuid()], address)
     assert found.pop("health") == "OK"
     starting = {kind: found.pop(kind) for kind in POOL}

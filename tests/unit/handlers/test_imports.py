@@ -18,7 +18,9 @@ SAVE = """
 import keras, numpy as np, sys
 import registered_layers
 x = keras.layers.Input((3,))
-keras.Sequential([x, registered_layers.Twice(), keras.layers.Dense(2)]).save(sys.argv[1])
+model = keras.Sequential([x, registered_layers.Twice(), keras.layers.Dense(2)])
+for name in sys.argv[1:]:
+    model.save(name)
 """
 LAYERS = """
 import keras
@@ -37,8 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("registered")
     (folder / "registered_layers.py").write_text(LAYERS)
     (folder / "save.py").write_text(SAVE)
-    for name in ("own.keras", "own.h5"):
-        subprocess.run([sys.executable, "save.py", name], check=True, cwd=folder, capture_output=True)
+    save = [sys.executable, "save.py", "own.keras", "own.h5"]
+    subprocess.run(save, check=True, cwd=folder, capture_output=True)
     return folder
 
 
