@@ -33,6 +33,7 @@ class Sizes:
         tower: What each tower of BLIP and CLIP has other than by default.
         written: Tokens that BLIP writes about a picture.
         copied: Bytes of the batch whose copies to the device are timed.
+        clients: Processes that share one model.
     """
 
     texts: int
@@ -44,14 +45,15 @@ class Sizes:
     tower: Mapping[str, Any]
     written: int
     copied: int
+    clients: int
 
 
 _SMALL: Final = {
     "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
     "initializer_range": 0.5,
 }  # fmt: skip
-FULL: Final = Sizes(4_096, 250, 256, 384, 64, {}, {}, 20, 38 << 20)
-TINY: Final = Sizes(48, 20, 6, 32, 4, _SMALL, _SMALL, 3, 1 << 20)
+FULL: Final = Sizes(4_096, 250, 256, 384, 64, {}, {}, 20, 38 << 20, 4)
+TINY: Final = Sizes(48, 20, 6, 32, 4, _SMALL, _SMALL, 3, 1 << 20, 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

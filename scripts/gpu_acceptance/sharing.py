@@ -13,7 +13,6 @@ from typing import Any, Final
 from scripts.gpu_acceptance import models
 from scripts.gpu_acceptance.setting import Figures, Setting, StepFailed, demand
 
-_CLIENTS: Final = 4
 _REFRESHES: Final = 3
 _MORE_MEMORY: Final = 1.05
 _SHARED: Final = "beam_ensembles.handlers.support.shared_process"
@@ -49,7 +48,7 @@ def _forget_machine() -> None:
 
 
 def shared_model(setting: Setting) -> Figures:
-    """Scores rows in four processes that share one model.
+    """Scores rows in several processes that share one model.
 
     Raises:
         StepFailed: They give different answers, or there was more than one copy.
@@ -59,7 +58,7 @@ def shared_model(setting: Setting) -> Figures:
     file = models.ensemble(setting.folder, {"text": "string"}, node)
     texts = setting.folder / "texts.json"
     texts.write_text(json.dumps(models.texts(setting.sizes)[:64]), encoding="utf-8")
-    clients = [_client(file, texts) for _ in range(_CLIENTS)]
+    clients = [_client(file, texts) for _ in range(setting.sizes.clients)]
     counted = []
     for client in clients:
         client.stdout.readline()  # it has loaded the model
@@ -72,7 +71,7 @@ def shared_model(setting: Setting) -> Figures:
         answers.append(json.loads(said.splitlines()[-1]))
     demand(all(one == answers[0] for one in answers), "clients of one model got different answers")
     demand(max(counted) == 1, f"{max(counted)} processes hold the model that is to be shared")
-    return {"clients": _CLIENTS, "copies": max(counted), **_memory_in_use(setting)}
+    return {"clients": len(clients), "copies": max(counted), **_memory_in_use(setting)}
 
 
 def _client(file: Path, texts: Path) -> Any:

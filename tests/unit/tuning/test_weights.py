@@ -85,7 +85,7 @@ def test_the_weights_of_a_vote(flowers: Path, capsys: pytest.CaptureFixture[str]
     assert measured["name"] == "log loss"
     assert measured["before"] == pytest.approx(loss([0.25, 0.75], held))
     assert measured["after"] == pytest.approx(loss(weights, held))
-    best = min(loss([one, 1 - one], used) for one in np.linspace(0, 1, 1001))
+    best = min(loss([one, 1 - one], used) for one in np.linspace(0, 1, 201))
     assert loss(weights, used) == pytest.approx(best, abs=1e-5)
     found = np.array(NAMES)[np.average(members, axis=0, weights=weights)[held].argmax(axis=1)]
     assert accuracy["after"] == pytest.approx((found == kind[held]).mean())
