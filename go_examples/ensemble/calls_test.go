@@ -51,8 +51,8 @@ type clientCall struct {
 }
 
 // callsAtOnce is how many calls are in one pipeline: a runner starts a worker
-// for each.
-const callsAtOnce = 8
+// for each encoding of one.
+const callsAtOnce = 4
 
 func TestIntegrationGivesWhatPythonAndTheLibrariesSay(t *testing.T) {
 	needServers(t)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,14 @@ def _by_id(scored: Iterable[Any], failed: Iterable[Any], count: int) -> list[dic
         assert error["element"]["id"] not in found, f"row {error['element']['id']} came out twice"
         found[error["element"]["id"]] = {"error": f"{error['node']} {error['code']}"}
     return [found.get(at, {}) for at in range(count)]
+
+
+def test_clients_score_every_sort_of_input() -> None:
+    def words(names: list[str]) -> set[str]:
+        types = {
+            str(type_) for name in names for type_ in conformance.inputs(conformance.CASES / name).values()
+        }
+        return {word for text in types for word in re.findall(r"array<\w+|\w+", text) if not word.isdigit()}
+
+    elsewhere = {"bytes"}  # tests of either client's types
+    assert words(conformance.names()) - words(conformance.of_clients()) == elsewhere

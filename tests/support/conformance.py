@@ -55,7 +55,6 @@ class Case:
         refusals: What must be said instead of scoring anything.
         parameters: Values of the file's parameters.
         large: Whether it is quick enough for 10,001 rows.
-        clients: Whether Go and Java score its rows too; not those of one that is refused.
     """
 
     name: str
@@ -65,7 +64,6 @@ class Case:
     refusals: tuple[Refusal, ...]
     parameters: Mapping[str, str]
     large: bool = True
-    clients: bool = True
 
     @property
     def file(self) -> Path:
@@ -75,8 +73,7 @@ class Case:
     @property
     def inputs(self) -> dict[str, Type]:
         """The fields of its rows: ``id`` and the ensemble's inputs."""
-        read = yaml.safe_load(self.file.read_text(encoding="utf-8"))["inputs"]
-        return {"id": parse_type("int64"), **{name: parse_type(text) for name, text in read.items()}}
+        return {"id": parse_type("int64"), **inputs(self.folder)}
 
     def table(self) -> pa.Table:
         """Returns its rows in Arrow."""
@@ -91,6 +88,17 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in CASES.glob("*/ensemble.yaml"))
 
 
+def of_clients() -> list[str]:
+    """Returns the names of the cases that Go and Java score, too."""
+    return [name for name in names() if _settings(CASES / name).get("clients")]
+
+
+def inputs(folder: Path) -> dict[str, Type]:
+    """Returns the inputs of the ensemble in a folder."""
+    read = yaml.safe_load((folder / "ensemble.yaml").read_text(encoding="utf-8"))["inputs"]
+    return {name: parse_type(text) for name, text in read.items()}
+
+
 def make(name: str, folder: Path) -> Case:
     """Make a case: copies its folder, runs its ``make.py`` there, and reads what is there then.
 
@@ -103,9 +111,7 @@ def make(name: str, folder: Path) -> Case:
         with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a library's, of how people save their models
             runpy.run_path(str(folder / "make.py"), run_name="__main__")
-    settings: dict[str, Any] = {}
-    if (folder / "case.json").exists():
-        settings = json.loads((folder / "case.json").read_text(encoding="utf-8"))
+    settings = _settings(folder)
     assert not settings.keys() - set(_SETTINGS), f"{name}: case.json may hold {', '.join(_SETTINGS)}"
     rows = tuple(row | {"id": at} for at, row in enumerate(lines(folder / "rows.jsonl")))
     expected = tuple(_without_id(line) for line in lines(folder / "expected.jsonl"))
@@ -116,10 +122,13 @@ def make(name: str, folder: Path) -> Case:
     assert expected or refusals, f"{name} says neither what is expected nor what is refused"
     assert not rows or refusals or len(rows) == len(expected), f"{name}: a line is expected of each row"
     parameters = settings.get("parameters", {})
-    large, clients = settings.get("large", True), settings.get("clients", True)
-    return Case(
-        name, folder, rows, expected, refusals, parameters, large, clients and bool(rows) and not refusals
-    )
+    large = settings.get("large", True)
+    return Case(name, folder, rows, expected, refusals, parameters, large)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    file = folder / "case.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def write(rows: Any, **answers: Any) -> None:

@@ -44,8 +44,8 @@ public class CallsIntegrationTest implements Serializable {
 
   @ClassRule public static final RealRunner RUNNER = new RealRunner();
 
-  /** Calls in one pipeline: a runner starts a worker for each. */
-  private static final int AT_ONCE = 8;
+  /** Calls in one pipeline: a runner starts a worker for each encoding of one. */
+  private static final int AT_ONCE = 4;
 
   @Test
   public void ensemblesGiveWhatPythonAndTheLibrariesSay() throws IOException {
