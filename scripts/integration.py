@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts import servers, toolchains
-from scripts.layout import GO_EXAMPLES, GO_PACKAGES, MAVEN_PROJECT, PYTHON, ROOT
+from scripts.layout import GO_EXAMPLES, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.members import MODELS, train
 from scripts.program import exit_code, say, styled
 from scripts.shell import Command, log_path, run
@@ -27,6 +27,10 @@ BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "java", 
 """Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
 NOT_BUILDING = tuple(f"{TESTS}/{name}" for name in ("examples/test_calls.py", "readme/test_tutorials.py"))
 """Modules in those folders that do not: they are run with the others, so that both lanes end at about the same time."""
+GO_TESTS: Final = "^TestIntegration|^Example|AServiceRefuses"
+"""What Go's tests are called that use the servers; the others are unit tests, which are run elsewhere."""
+JAVA_PROJECTS: Final = "client,digits"
+"""The modules that have such tests of Java."""
 
 
 def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
@@ -40,13 +44,14 @@ def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
     folders = sorted(str(path.parent.relative_to(ROOT)) for path in (ROOT / TESTS).glob("*/test_*.py"))
     others = [name for name in dict.fromkeys(folders) if name not in (*BUILDING, f"{TESTS}/flink")]
     building = [*BUILDING, *(f"--ignore={name}" for name in NOT_BUILDING)]
-    only = ["-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false"]
-    go_tests = ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", *GO_PACKAGES]
+    java_tests = ["-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false", "-Dfmt.skip"]
+    mvn: Command = ["mvn", *maven.QUIET, f"--projects={JAVA_PROJECTS}", *java_tests, "verify"]
+    go_tests = [f"-overlay={overlay}", f"-run={GO_TESTS}", "-count=1", "-timeout=1h", "./ensemble/..."]
     return [
         _suite("Python builds", [*pytest, *building], ROOT, env),
         _suite("Python", [*pytest, *others, *NOT_BUILDING], ROOT, env),
-        _suite("Java", ["mvn", *maven.QUIET, *only, "verify"], MAVEN_PROJECT, env, behind="Python builds"),
-        _suite("Go", go_tests, GO_EXAMPLES, env, behind="Python"),
+        _suite("Java", mvn, MAVEN_PROJECT, env, behind="Python builds"),
+        _suite("Go", ["go", "test", *go_tests], GO_EXAMPLES, env, behind="Python"),
     ]
 
 

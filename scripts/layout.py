@@ -9,8 +9,6 @@ REQUIREMENTS = ROOT / "requirements"
 GO_EXAMPLES = ROOT / "go_examples"
 GO_MODULE = GO_EXAMPLES / "ensemble"
 """The library, a module of its own; Go's workspace in ``GO_EXAMPLES`` has both."""
-GO_PACKAGES = ("./...", "./ensemble/...")
-"""All packages of the workspace."""
 MAVEN_PROJECT = ROOT / "java_examples"
 EXAMPLES = ROOT / "examples"
 

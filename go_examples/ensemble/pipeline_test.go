@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -26,9 +27,12 @@ func init() {
 }
 
 // needServers skips a test where there is no service and no Prism, as in unit
-// tests.
+// tests. By its name make test-integration finds it.
 func needServers(t *testing.T) {
 	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestIntegration") {
+		t.Fatal("tests that need servers are called TestIntegration...")
+	}
 	for _, variable := range []string{addrVariable, prismVariable} {
 		if os.Getenv(variable) == "" {
 			t.Skipf("%s is not set: it says where the server for the integration tests is", variable)
