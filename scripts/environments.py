@@ -7,14 +7,16 @@ from pathlib import Path
 from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
 from scripts.made import Made
 from scripts.shell import log_path, run
-from scripts.toolchains.python import install, install_lock
+from scripts.toolchains.python import install, install_lock, lend_bytecode
 
 
-def locked_environment(name: str) -> Path:
+def locked_environment(name: str, *, compiled: bool = False) -> Path:
     """Returns the folder of an environment; makes it where it is not there, or of other versions.
 
     Args:
         name: The name of its lock below ``requirements``.
+        compiled: Whether all its modules are compiled at once, for who measures the start of programs. Most of them
+            are never imported, and to compile them takes half a minute of a core.
     """
     folder, lock = BUILD / "servers" / name, REQUIREMENTS / f"{name}.txt"
     python = folder / "bin" / "python"
@@ -23,7 +25,11 @@ def locked_environment(name: str) -> Path:
     def work() -> None:
         log = log_path(f"{name}-environment")
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
-        install_lock(lock, log, python)
+        if compiled:
+            install_lock(lock, log, python)
+        else:
+            install(["--require-hashes", "-r", lock], log, python)
+            lend_bytecode(folder)
 
     made.make(work)
     return folder

@@ -11,7 +11,7 @@ from scripts.environments import locked_environment
 from scripts.layout import PYTHON, REQUIREMENTS, UV
 from scripts.release.coordinates import PYTHON_PACKAGE
 from scripts.shell import CommandFailed, log_path, output, run
-from scripts.toolchains.python import install
+from scripts.toolchains.python import install, lend_bytecode
 
 _LOG: Final = "release-python"
 _ENSEMBLE: Final = """\
@@ -85,6 +85,7 @@ def _check_installed(wheel: Path, version: str, folder: Path) -> None:
     run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
     python, program = folder / "bin" / "python", folder / "bin" / PYTHON_PACKAGE
     install(["--constraint", REQUIREMENTS / "dev.txt", wheel], log, python)
+    lend_bytecode(folder)
     said = output([program, "--version"])
     if said != f"{PYTHON_PACKAGE} {version}":
         raise CommandFailed(f"{PYTHON_PACKAGE} --version says {said!r}, not {version}")

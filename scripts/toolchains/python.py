@@ -80,6 +80,30 @@ def install_lock(lock: Path, log: Path, python: Path = PYTHON) -> None:
     install(["--require-hashes", "--compile-bytecode", "-r", lock], log, python)
 
 
+def lend_bytecode(environment: Path) -> None:
+    """Links what ``.venv`` has compiled into an environment of the same Python, beside each module that both have.
+
+    Else the first process there compiles all that it imports, some thousand modules for Beam alone. Modules are the
+    same where uv has linked both to one file in its cache.
+    """
+    (own,) = VENV.glob("lib/python3.*/site-packages")
+    site = environment / own.relative_to(VENV)
+    for folder, _, files in os.walk(site):
+        compiled = own / Path(folder).relative_to(site) / "__pycache__"
+        there = set(files)
+        for code in compiled.iterdir() if there and compiled.is_dir() else ():
+            source = f"{code.name.partition('.')[0]}.py"
+            if source in there and _same(compiled.parent / source, Path(folder, source)):
+                target = Path(folder, "__pycache__", code.name)
+                target.parent.mkdir(exist_ok=True)
+                if not target.exists():
+                    target.hardlink_to(code)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and one.samefile(other)
+
+
 def install(what: list[str | Path], log: Path, python: Path = PYTHON) -> None:
     """Installs into ``.venv``, or for another Python, with uv, trusting the authorities that the machine trusts."""
     env = {**os.environ, "UV_SYSTEM_CERTS": "true"}

@@ -182,7 +182,7 @@ def _flink(workload: Workload, stack: contextlib.ExitStack, _: object) -> dict[s
 def _peer(workload: Workload, stack: contextlib.ExitStack, callers: Collection[str]) -> dict[str, Any]:
     """Starts Spark or Ray Data in its own environment, once for all runs."""
     (peer,) = callers
-    python = locked_environment(f"bench_{peer}") / "bin" / "python"
+    python = locked_environment(f"bench_{peer}", compiled=True) / "bin" / "python"
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=peer, ignore_cleanup_errors=True))
     code = "from tests.benchmarks import peers; peers.main()"
     command: Command = [python, "-c", code, peer, workload.name, folder]
@@ -218,7 +218,7 @@ def _build_flink() -> None:
 
 def _build_spark() -> None:
     java.require()
-    locked_environment("bench_spark")
+    locked_environment("bench_spark", compiled=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +249,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         ("go-flink", "go-flink hand-wired", "java-flink", "python-flink"), _flink, _build_flink, busy=True
     ),
     "spark": Provider(("spark",), _peer, _build_spark),
-    "ray": Provider(("ray",), _peer, lambda: locked_environment("bench_ray"), busy=True),
+    "ray": Provider(("ray",), _peer, lambda: locked_environment("bench_ray", compiled=True), busy=True),
 }
 """By the name with which the command line picks them."""
 ONE_NODE: Final = Provider(("ensemble of one node", "bare RunInference"), _python)

@@ -8,7 +8,7 @@ from pathlib import Path
 from scripts.layout import BUILD, PYTHON, ROOT, UV
 from scripts.made import Made
 from scripts.shell import Command, log_path, run
-from scripts.toolchains.python import DEV_LOCK
+from scripts.toolchains.python import DEV_LOCK, lend_bytecode
 
 
 def extra_environment(extra: str) -> Path:
@@ -27,6 +27,7 @@ def extra_environment(extra: str) -> Path:
         install: Command = [UV, "pip", "install", "--python", python]
         project: Command = ["--constraint", DEV_LOCK, "--editable", f"{ROOT}[{extra}]"]
         run([*install, *project], log=log, env={**os.environ, "UV_SYSTEM_CERTS": "true"})
+        lend_bytecode(folder)
 
     made.make(work)
     return python
