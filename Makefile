@@ -66,7 +66,7 @@ test-go: ## Go's format, vet, staticcheck and unit tests
 
 .PHONY: test-java
 test-java: ## Java's format, warnings and unit tests
-	$(TOOL) --in java_examples $(MVN) verify
+	$(PYTHON) -m scripts.java_tests
 
 .PHONY: test-security
 test-security: ## Attacks on real processes, and a few hundred drawn ones on each thing that is read from outside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 from scripts.layout import MAVEN_PROJECT, relative
@@ -27,6 +28,20 @@ def package() -> str:
 def package_digits() -> str:
     """Compiles and packages the client and the digits example."""
     return _package(_DIGITS, DIGITS_JAR, "--projects=digits", "--also-make")
+
+
+def verify() -> bool:
+    """Compiles, tests and packages everything, with what Maven says on the terminal; returns whether all went well."""
+    _ALL.forget()
+    _DIGITS.forget()
+    command = ["mvn", *QUIET, "verify"]
+    done = subprocess.run(
+        command, env=java.environment(), cwd=MAVEN_PROJECT, stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode == 0:  # what is packaged is what the functions above would make again
+        _ALL.remember()
+        _DIGITS.remember()
+    return done.returncode == 0
 
 
 def _package(made: Made, jar: Path, *flags: str) -> str:

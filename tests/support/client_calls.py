@@ -215,8 +215,8 @@ def of_conformance(folder: Path) -> Iterator[Call]:
     """Yields the cases of ``tests/conformance`` that are for clients, made in a folder.
 
     A client sees a model's rows and answers, not the model; and for every call runners start a worker, which takes a
-    second, and up to ten where it imports a framework. So it is given the cases with whose types and values, beside those
-    of the ensembles that are drawn, all are seen that any case has. Python scores all cases.
+    second, and up to ten where it imports a framework. So it is given the cases with whose types and values, beside
+    those of the ensembles that are drawn, all are seen that any case has. Python scores all cases.
     """
     for name in conformance.of_clients():
         case = conformance.make(name, folder / name)

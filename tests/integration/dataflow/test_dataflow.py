@@ -11,7 +11,7 @@ from apache_beam.transforms.environments import python_sdk_docker_capabilities
 
 from tests.support.dataflow import Job, go_job, java_job, python_job
 from tests.support.pages import flags_after
-from tests.support.service import running_service
+from tests.support.service import RunningService, running_service
 
 # The first time Maven fetches Dataflow's runner: 160 MB.
 pytestmark = pytest.mark.timeout(900)
@@ -56,12 +56,27 @@ def image() -> str:
     return found
 
 
-@pytest.fixture(scope="module", params=COMMANDS)
-def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    """The job of each language."""
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    """The page's service."""
     flags = [word for word in flags_after(PAGE, SERVE) if word != "&"]
-    with running_service("--environment-type", "DOCKER", *flags) as service:
-        yield make(request.param, tmp_path_factory.mktemp(request.param), service.address)
+    with running_service("--environment-type", "DOCKER", *flags) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[RunningService]:
+    """A service that names another image."""
+    with running_service() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=COMMANDS)
+def job(
+    request: pytest.FixtureRequest, service: RunningService, tmp_path_factory: pytest.TempPathFactory
+) -> Job:
+    """The job of each language."""
+    return make(request.param, tmp_path_factory.mktemp(request.param), service.address)
 
 
 def python_environments(job: Job) -> set[str]:
@@ -116,13 +131,12 @@ def test_the_job_has_the_disk_and_the_places_of_the_page(job: Job) -> None:
     [("go", "--sdk_harness_container_image_override"), ("java", "--sdkHarnessContainerImageOverrides")],
 )
 def test_the_image_of_a_service_that_names_another_can_be_overridden(
-    language: str, flag: str, tmp_path: Path
+    language: str, flag: str, other: RunningService, tmp_path: Path
 ) -> None:
     text = Path("docs", PAGE).read_text(encoding="utf-8")
     override = f"{flag}='.*beam-ensembles-worker.*,{image()}'"
     assert override in text
-    with running_service() as service:
-        job = make(language, tmp_path, service.address, [override.replace("'", "")])
+    job = make(language, tmp_path, other.address, [override.replace("'", "")])
     ours = python_environments(job)
     assert {job.containers[environment]["containerImage"] for environment in ours} == {image()}
     assert {job.image_of(environment) for environment in ours} == {image()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
@@ -151,7 +153,7 @@ def test_the_program_of_the_tutorial(home: Home, tmp_path: Path) -> None:
 def test_one_jar_on_newer_versions_of_beam(
     version: str, installed: Path, flowers: Path, tmp_path: Path
 ) -> None:
-    path = [*installed.glob("*.jar"), *class_path(tmp_path, version)]
+    path = [*installed.glob("*.jar"), *class_path(version)]
     assert scores(path, flowers, tmp_path) == FLOWERS
 
 
@@ -160,7 +162,7 @@ def test_the_oldest_beam_beside_libraries_with_other_versions_of_arrow(
     first: bool, installed: Path, flowers: Path, tmp_path: Path
 ) -> None:
     client = list(installed.glob("*.jar"))
-    others = class_path(tmp_path, java_beam.TESTED[0], *NEIGHBOURS)
+    others = list(class_path(java_beam.TESTED[0], *NEIGHBOURS))
     for name in ("arrow-vector-1", "flatbuffers-java-2", "lz4-java-1", "kafka-clients-"):
         assert any(jar.name.startswith(name) for jar in others), f"the test is of no use without {name}"
     assert scores(client + others if first else others + client, flowers, tmp_path) == FLOWERS
@@ -193,7 +195,7 @@ def test_a_program_in_another_language_of_the_jvm(
     tmp_path: Path,
 ) -> None:
     direct = ("org.apache.beam", "beam-runners-direct-java", "")
-    jars = [*installed.glob("*.jar"), *class_path(tmp_path, beam, *compiler, direct)]
+    jars = [*installed.glob("*.jar"), *class_path(beam, *compiler, direct)]
     path = os.pathsep.join(map(str, jars))
     source = Path(__file__).with_name(program)
     (tmp_path / "classes").mkdir()
@@ -240,7 +242,8 @@ def trained(folder: Path) -> Path:
     return folder
 
 
-def class_path(folder: Path, beam: str, *others: tuple[str, str, str]) -> list[Path]:
+@functools.cache
+def class_path(beam: str, *others: tuple[str, str, str]) -> tuple[Path, ...]:
     """Returns the jars that a program has beside the client, as Maven chooses them."""
     wanted = [
         ("org.apache.beam", "beam-sdks-java-core", beam),
@@ -254,18 +257,20 @@ def class_path(folder: Path, beam: str, *others: tuple[str, str, str]) -> list[P
         f"<version>{version or beam}</version></dependency>"
         for group, name, version in wanted
     )
-    (folder / "pom.xml").write_text(
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        "<groupId>com.example</groupId><artifactId>program</artifactId><version>1</version>"
-        f"<dependencies>{dependencies}</dependencies></project>"
-    )
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
-    command = ["mvn", *QUIET, goal, "-Dmdep.outputFile=jars"]
-    done = subprocess.run(
-        command, cwd=folder, env=java.environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
-    return [Path(jar) for jar in (folder / "jars").read_text().split(os.pathsep)]
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "pom.xml").write_text(
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            "<groupId>com.example</groupId><artifactId>program</artifactId><version>1</version>"
+            f"<dependencies>{dependencies}</dependencies></project>"
+        )
+        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+        command = ["mvn", *QUIET, goal, "-Dmdep.outputFile=jars"]
+        done = subprocess.run(
+            command, cwd=folder, env=java.environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+        return tuple(Path(jar) for jar in (folder / "jars").read_text().split(os.pathsep))
 
 
 def scores(jars: list[Path], flowers: Path, folder: Path) -> dict[str, list[str]]:
