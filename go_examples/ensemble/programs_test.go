@@ -19,7 +19,7 @@ const programVariable = "BEAM_ENSEMBLES_TEST_PROGRAM"
 func TestIntegrationServesProgramsWithTypesOfOneName(t *testing.T) {
 	needServers(t)
 	for _, program := range []string{"first", "second", "first"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestProgram$", "-test.v")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestIntegrationProgram$", "-test.v")
 		cmd.Env = append(os.Environ(), programVariable+"="+program)
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("the %s program: %v\n%s", program, err, output)
@@ -27,8 +27,8 @@ func TestIntegrationServesProgramsWithTypesOfOneName(t *testing.T) {
 	}
 }
 
-// TestProgram is one of the two programs.
-func TestProgram(t *testing.T) {
+// TestIntegrationProgram is one of the two programs.
+func TestIntegrationProgram(t *testing.T) {
 	switch os.Getenv(programVariable) {
 	case "first":
 		firstProgram(t)

@@ -93,7 +93,9 @@ public class FrameworksIntegrationTest implements Serializable {
     PCollection<Row> scored =
         pipeline
             .apply(Create.of(specimens).withRowSchema(SPECIMEN))
-            .apply(RunEnsemble.fromFile(folder().resolve(file).toString()));
+            .apply(
+                RunEnsemble.fromFile(folder().resolve(file).toString())
+                    .withEncoding(Encoding.ARROW));
     columns.forEach(
         (name, type) ->
             assertTrue(
