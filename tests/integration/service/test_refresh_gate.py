@@ -24,7 +24,7 @@ from tests.support.streams import save_line, write_lock
 # Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
-LASTS, PAUSE, INTERVAL = 30, 0.05, 0.2
+LASTS, PAUSE, INTERVAL = 30, 0.1, 0.2
 """Seconds of the whole stream, which all changes must fit into, between its rows, and between looks at files."""
 FILE = """\
 ensemble: times

@@ -21,8 +21,9 @@ PAGES = (
     "reference/handlers/",
     "reference/python/",
 )
-WIDTHS = (1280, 390)
-SCHEMES = ("light", "dark")
+WIDE, NARROW = 1280, 390
+LOOKS = ((WIDE, "light"), (WIDE, "dark"), (NARROW, "light"))
+"""Widths of screens and colours; colours do not change what fits."""
 GRAVE = ("serious", "critical")
 OVERFLOW = "document.scrollingElement.scrollWidth - window.innerWidth"
 
@@ -47,23 +48,20 @@ def open_page(browser: Browser, base: str, path: str, width: int, scheme: str, f
 def look(browser: Browser, base: str, screens: Path) -> list[str]:
     found: list[str] = []
     for path in PAGES:
-        for width in WIDTHS:
-            for scheme in SCHEMES:
-                page = open_page(browser, base, path, width, scheme, found)
-                where = f"{path or 'home'} {width} {scheme}"
-                name = f"{path.strip('/').replace('/', '-') or 'home'}-{width}-{scheme}.png"
-                page.screenshot(path=str(screens / name))
-                if page.evaluate(OVERFLOW) > 0:
-                    found.append(f"{where}: wider than the screen")
-                if width == WIDTHS[0]:
-                    for violation in Axe().run(page).response["violations"]:
-                        if violation["impact"] in GRAVE:
-                            nodes = [node["html"][-120:] for node in violation["nodes"][-3:]]
-                            found.append(
-                                f"{where}: axe: {violation['id']} ({len(violation['nodes'])}): {nodes}"
-                            )
-                page.close()
-    page = open_page(browser, base, "?q=soft_vote", WIDTHS[0], SCHEMES[0], found)
+        for width, scheme in LOOKS:
+            page = open_page(browser, base, path, width, scheme, found)
+            where = f"{path or 'home'} {width} {scheme}"
+            name = f"{path.strip('/').replace('/', '-') or 'home'}-{width}-{scheme}.png"
+            page.screenshot(path=str(screens / name))
+            if page.evaluate(OVERFLOW) > 0:
+                found.append(f"{where}: wider than the screen")
+            if width == WIDE:
+                for violation in Axe().run(page).response["violations"]:
+                    if violation["impact"] in GRAVE:
+                        nodes = [node["html"][-120:] for node in violation["nodes"][-3:]]
+                        found.append(f"{where}: axe: {violation['id']} ({len(violation['nodes'])}): {nodes}")
+            page.close()
+    page = open_page(browser, base, "?q=soft_vote", *LOOKS[0], found)
     page.wait_for_selector(".md-search-result__item", timeout=60_000)
     results = page.locator(".md-search-result__item").all_inner_texts()
     if not any("soft_vote" in text for text in results):
