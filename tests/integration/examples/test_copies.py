@@ -19,6 +19,7 @@ from scripts.environments import locked_environment
 from scripts.example import Example
 from scripts.examples.table import EXAMPLES
 from scripts.layout import GO_EXAMPLES, GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.toolchains import java
 from tests.support.commands import needed, run
 from tests.support.service import running_service
 
@@ -188,7 +189,8 @@ def test_the_java_copy_runs(repository: Path, trained: Path, tmp_path: Path, pri
     """With its own service."""
     folder = place(trained, named(AB_TEST, "Java"), tmp_path / "copy")
     commands = said("Java").replace(_PRISM, prism)
-    run("bash", "-ec", commands, folder=folder, MAVEN_OPTS=f"-Dmaven.repo.local={repository}")
+    options = " ".join([f"-Dmaven.repo.local={repository}", *java.SHORT_LIVED])
+    run("bash", "-ec", commands, folder=folder, MAVEN_OPTS=options)
     assert_same(answers.read(folder / "scored.jsonl"), trained, "Java")
 
 

@@ -72,7 +72,7 @@ class Home:
         """Runs commands as this user; gives what they print, and shows it where one fails."""
         env = java.environment() | {
             "HOME": str(self.folder),
-            "MAVEN_OPTS": f"-Duser.home={self.folder}",
+            "MAVEN_OPTS": " ".join([f"-Duser.home={self.folder}", *java.SHORT_LIVED]),
             "BEAM_ENSEMBLES_PYTHON": sys.executable,
             "CHECKOUT": str(folder),
         }
@@ -201,8 +201,8 @@ def test_a_program_in_another_language_of_the_jvm(
     (tmp_path / "classes").mkdir()
     name = "flowers.ScoreKt" if program.endswith(".kt") else "Score"
     for command in (
-        ["java", "-cp", path, *main, "-cp", path, "-d", "classes", source],
-        ["java", "-cp", f"classes{os.pathsep}{path}", name],
+        ["java", *java.SHORT_LIVED, "-cp", path, *main, "-cp", path, "-d", "classes", source],
+        ["java", *java.SHORT_LIVED, "-cp", f"classes{os.pathsep}{path}", name],
     ):
         done = subprocess.run(
             command, cwd=tmp_path, env=java.environment(), capture_output=True, text=True, check=False
@@ -282,8 +282,17 @@ def scores(jars: list[Path], flowers: Path, folder: Path) -> dict[str, list[str]
     program = Path(__file__).with_name("Score.java")
     prism = os.environ[PRISM_VARIABLE]
     for command in (
-        ["javac", "-nowarn", "-d", "classes", "-cp", path, program],
-        ["java", OPENED, "-cp", f"classes{os.pathsep}{path}", "Score", prism, folder],
+        [
+            "javac",
+            *(f"-J{flag}" for flag in java.SHORT_LIVED),
+            "-nowarn",
+            "-d",
+            "classes",
+            "-cp",
+            path,
+            program,
+        ],
+        ["java", *java.SHORT_LIVED, OPENED, "-cp", f"classes{os.pathsep}{path}", "Score", prism, folder],
     ):
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
