@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from scripts.example import Example
 from scripts.layout import PYTHON
 from scripts.shell import Command, TimedOut, log_path, run
-from scripts.toolchains import maven
+from scripts.toolchains import java, maven
 
 _SECONDS = 600
 """How long a pipeline may take. Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended;
@@ -86,7 +86,7 @@ def go_program(example: Example, servers: Servers) -> Command:
 def java_program(example: Example, servers: Servers) -> Command:
     """Returns the command of an example's Java program, without the flags that are its own."""
     runner = ["--runner=PortableRunner", f"--jobEndpoint={servers.runner}"]
-    program: Command = ["java", maven.OPENED, "-cp", example.jar, example.java_class]
+    program: Command = ["java", *java.SHORT_LIVED, maven.OPENED, "-cp", example.jar, example.java_class]
     return [*program, f"--expansionService={servers.service}", *runner]
 
 

@@ -79,12 +79,14 @@ class Options:
         task_managers: How many there are at the start.
         slots: How many tasks one of them runs at once.
         settings: Flink's own, beside ours.
+        java: Flags of all of its Javas, beside ours.
         logs: What the names of its logs begin with, so that two clusters of a checkout have logs of their own.
     """
 
     task_managers: int = 2
     slots: int = 2
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    java: tuple[str, ...] = ()
     logs: str = "flink"
 
 
@@ -111,6 +113,7 @@ class Cluster:
         self._jars = jars
         self._folder = folder
         self._logs = options.logs
+        self._java_flags = options.java
         self._running = running_until
         rpc, rest = free_ports(2)
         self.rest = Rest(f"http://{HOST}:{rest}")
@@ -156,7 +159,7 @@ class Cluster:
 
     def _java(self, name: str, class_path: str, *words: str | Path) -> Program:
         logging = f"-Dlog4j.configurationFile=file:{self._folder / 'log4j.properties'}"
-        command: Command = [*_JAVA, logging, "-cp", class_path, *words]
+        command: Command = [*_JAVA, *self._java_flags, logging, "-cp", class_path, *words]
         log = log_path(f"{self._logs}-{name}")
         process = self._running.enter_context(running(command, log=log, env=java.environment()))
         return Program(process, log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 import shutil
@@ -29,19 +30,27 @@ def find_jdk() -> Jdk | None:
     on_path = shutil.which("javac")
     homes = [os.environ.get("JAVA_HOME"), str(Path(on_path).resolve().parent.parent) if on_path else None]
     for home in filter(None, homes):
-        found = re.search(r"javac (\d+)", output([Path(home) / "bin" / "javac", "-version"]) or "")
-        if found is not None and int(found[1]) >= OLDEST:
-            return Jdk(Path(home), int(found[1]))
+        version = _version(Path(home))
+        if version >= OLDEST:
+            return Jdk(Path(home), version)
     return None
+
+
+@functools.cache
+def _version(home: Path) -> int:
+    """Returns the version of a JDK, 0 where there is none: to ask it takes half a second of a core."""
+    found = re.search(r"javac (\d+)", output([home / "bin" / "javac", "-version"]) or "")
+    return int(found[1]) if found is not None else 0
 
 
 def environment() -> dict[str, str]:
     """Returns the environment in which ``java`` and ``mvn`` use the JDK found here; ``MAVEN_OPTS`` as given, if any."""
+    env = {"MAVEN_OPTS": " ".join(SHORT_LIVED), **os.environ}
     jdk = find_jdk()
     if jdk is None:
-        return dict(os.environ)
+        return env
     path = os.pathsep.join([str(jdk.home / "bin"), os.environ.get("PATH", os.defpath)])
-    return {"MAVEN_OPTS": " ".join(SHORT_LIVED), **os.environ, "JAVA_HOME": str(jdk.home), "PATH": path}
+    return {**env, "JAVA_HOME": str(jdk.home), "PATH": path}
 
 
 def install() -> str:

@@ -73,11 +73,12 @@ def _install_locked(lock: Path, made: Made) -> str:
 
 
 def install_lock(lock: Path, log: Path, python: Path = PYTHON) -> None:
-    """Installs what a lock pins and compiles it, as pip does.
+    """Installs what a lock pins and compiles it, as pip does, unless uv's own ``UV_COMPILE_BYTECODE`` says otherwise.
 
     Else each process would compile what it imports, forever where ``PYTHONDONTWRITEBYTECODE`` is set.
     """
-    install(["--require-hashes", "--compile-bytecode", "-r", lock], log, python)
+    compiled = [] if "UV_COMPILE_BYTECODE" in os.environ else ["--compile-bytecode"]
+    install(["--require-hashes", *compiled, "-r", lock], log, python)
 
 
 def lend_bytecode(environment: Path) -> None:
