@@ -1,13 +1,22 @@
-"""A Flink cluster with a pool of Python workers, as the tests see it."""
+"""A Flink cluster with a pool of Python workers, as the tests see it, and the digits example on it."""
 
 from __future__ import annotations
 
 import dataclasses
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
+from scripts import answers, toolchains
+from scripts.example import Example
 from scripts.flink.cluster import Cluster
-from scripts.shell import tail
+from scripts.members import DIGITS
+from scripts.pipelines import Language, Servers
+from scripts.shell import log_path, run, tail
 
+PIPELINE_SECONDS: Final = 900
+"""How long a pipeline may take, on a machine that has much else to do."""
 _STACKS, _FRAMES, _LINES = 4, 10, 8
 """How much is said of a job that does not end, so that all of it is read."""
 
@@ -43,3 +52,20 @@ class Flink:
                 f"the newest job: {self.cluster.rest.jobs()[-1:]}",
             ]
         )
+
+
+def digits_in(folder: Path) -> Example:
+    """Returns the digits example with a folder of its own, which is made, for what comes out."""
+    folder.mkdir()
+    shutil.copy(DIGITS.input, folder)
+    return dataclasses.replace(DIGITS, made=folder)
+
+
+def score(
+    language: Language, example: Example, at: Servers, name: str, flags: Sequence[str] = ()
+) -> list[answers.Answer]:
+    """Runs a pipeline; returns what it answered."""
+    log = log_path(f"{name}-{language.name}".lower())
+    command = [*language.command(example, at), *flags]
+    run(command, log=log, env=toolchains.environment(), seconds=PIPELINE_SECONDS)
+    return answers.read(example.answers(language.name))

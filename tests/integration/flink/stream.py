@@ -1,8 +1,8 @@
-"""A stream of numbers through an ensemble whose models change meanwhile, until it is ended.
+"""A stream of numbers through ensembles whose models change meanwhile, until it is ended.
 
-    python tests/integration/flink/stream.py --ensemble times.yaml --notes FILE --streaming
+    python tests/integration/flink/stream.py --ensemble times.yaml FILE --ensemble gated.yaml FILE --streaming
 
-Every row that comes out is a line of the notes: the number, and what each of the two models multiplied it by.
+Every row that comes out of one is a line of its file: the number, and what each of the two models multiplied it by.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Note(beam.DoFn):
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the pipeline."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ensemble", required=True)
-    parser.add_argument("--notes", required=True)
+    parser.add_argument("--ensemble", nargs=2, action="append", required=True)
     flags, runner_flags = parser.parse_known_args(argv)
     start = time.time()
     with beam.Pipeline(options=PipelineOptions(runner_flags)) as pipeline:
         ticks = pipeline | PeriodicImpulse(start, start + SECONDS, PAUSE)
         numbers = ticks | beam.Map(lambda at: round((at - start) / PAUSE) + 1.0)
         rows = numbers | "Rows" >> beam.Map(lambda x: beam.Row(x=x)).with_output_types(Rows)
-        scored = rows | RunEnsemble(flags.ensemble, refresh_interval_secs=INTERVAL)
-        scored | beam.ParDo(Note(flags.notes))
+        for number, (ensemble, notes) in enumerate(flags.ensemble):
+            scored = rows | f"Score {number}" >> RunEnsemble(ensemble, refresh_interval_secs=INTERVAL)
+            scored | f"Note {number}" >> beam.ParDo(Note(notes))
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.cli.main import main
-from scripts import answers, servers, toolchains
+from scripts import answers, servers
 from scripts.example import Example
 from scripts.members import DIGITS
 from scripts.pipelines import PROGRAMS, Servers
-from scripts.shell import log_path, run
-from tests.support.flink import Flink
+from tests.support.flink import PIPELINE_SECONDS, Flink, score
 
-SECONDS = 900
-pytestmark = pytest.mark.timeout(2 * SECONDS)
+pytestmark = pytest.mark.timeout(2 * PIPELINE_SECONDS)
 (GO,) = (language for language in PROGRAMS if language.name == "Go")
 
 
@@ -46,13 +44,14 @@ def packed(folder: Path) -> Packed:
     return Packed(**{**known, "made": folder, "bundle": bundle})
 
 
-def test_workers_get_it_with_the_job(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
+def test_workers_get_it_with_the_job(
+    flink: Flink, on_flink: Servers, of_prism: list[answers.Answer], tmp_path: Path
+) -> None:
     example = packed(tmp_path)
     assert not list(flink.workers_cache.iterdir())
     with servers.service(tmp_path, workers=flink.workers, shared_files=False) as service:
         at = dataclasses.replace(on_flink, service=service)
-        log = log_path("flink-bundle-go")
-        run(GO.command(example, at), log=log, env=toolchains.environment(), seconds=SECONDS)
-    found = answers.read(example.answers("Go"))
-    assert len(found) == DIGITS.scored
+        found = score(GO, example, at, "flink-bundle")
+    assert not answers.incomplete("Go", found, of_prism)
+    assert not answers.differences("Prism", of_prism, "Go", found)
     assert list(flink.workers_cache.rglob("digits.yaml")), "they unpacked it themselves"

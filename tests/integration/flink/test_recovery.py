@@ -24,6 +24,7 @@ from scripts.pipelines import Servers, portable
 from scripts.processes import address, free_ports, running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
+from tests.support.patience import wait_until
 
 SECONDS = 900
 """How long a job may take that runs twice, on a machine that has much else to do."""
@@ -74,6 +75,7 @@ class Job:
         self._flink, self._folder, self._copies = flink, folder, copies
         self._progress = folder / "progress"
         self._progress.mkdir()
+        self._victims: set[int] = set()
         self._log = log_path(f"flink-{folder.name}")
         files = [f"--images={HELDOUT}", f"--progress={self._progress}", f"--output={folder / 'lines'}"]
         # Ended with SIGABRT it says where each of its threads is.
@@ -113,13 +115,15 @@ class Job:
             raise ClientHangs(f"{said}\n{tail(self._log, 100)}") from None
 
     def worker_that_saw(self, rows: int) -> int:
-        """Waits until a worker has seen so many rows; gives its process."""
+        """Waits until a worker has seen so many rows, with more to come; gives its process, each once."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             assert self._process.poll() is None, tail(self._log)
             seen = {int(file.name): int(file.read_text() or 0) for file in self._progress.iterdir()}
             for worker, count in seen.items():
-                if count >= rows:
+                new = worker not in self._victims and Path("/proc", str(worker)).exists()
+                if new and rows <= count <= 5 * rows:
+                    self._victims.add(worker)
                     return worker
             time.sleep(0.1)
         raise AssertionError(f"no worker has seen {rows} rows; {tail(self._log)}")
@@ -153,53 +157,44 @@ def have_flink_wait(flink: Flink, worker: int) -> None:
         time.sleep(0.2)
 
 
-def assert_it_was_run_again(flink: Flink) -> None:
-    """Looks at the newest job: it had to be run again, and ended well."""
+@contextlib.contextmanager
+def failing(flink: Flink) -> Iterator[None]:
+    """Waits at the end of the block until the newest job had to be run again."""
+    job = flink.cluster.rest.jobs()[-1]["jid"]
+    before = len(flink.cluster.rest.failures(job))
+    yield
+    wait_until(lambda: len(flink.cluster.rest.failures(job)) > before, flink.what_it_does)
+
+
+def assert_it_was_run_again(flink: Flink, times: int) -> None:
+    """Looks at the newest job: it had to be run again so often, or more, and ended well."""
     job = flink.cluster.rest.jobs()[-1]
     assert job["state"] == "FINISHED"
-    assert flink.cluster.rest.failures(job["jid"])
+    assert len(flink.cluster.rest.failures(job["jid"])) >= times
 
 
-def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
-    job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
+def test_workers_and_a_task_manager_are_killed_while_they_score(
+    flink: Flink, on_flink: Servers, tmp_path: Path
+) -> None:
+    """One after the other in one job; with what a worker was forked from all other workers of the pool end, too."""
+    job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.4")
     with job.until_done():
+        worker = job.worker_that_saw(500)
+        with failing(flink):
+            os.kill(worker, signal.SIGKILL)
+        worker = job.worker_that_saw(500)
+        with failing(flink):
+            os.kill(parent_of(worker), signal.SIGKILL)
         manager = manager_of(job.worker_that_saw(500), flink.workers_log)
         assert manager in {program.process.pid for program in flink.cluster.task_managers}
         os.kill(manager, signal.SIGKILL)
     job.assert_every_row_came_out_once()
-    assert_it_was_run_again(flink)
-
-
-@pytest.mark.parametrize("victim", ["worker", "fork server"])
-def test_a_worker_is_killed_while_it_scores(
-    victim: str, flink: Flink, on_flink: Servers, tmp_path: Path
-) -> None:
-    """With what it was forked from all other workers of the pool end, too."""
-    job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
-    with job.until_done():
-        worker = job.worker_that_saw(500)
-        os.kill(worker if victim == "worker" else parent_of(worker), signal.SIGKILL)
-    job.assert_every_row_came_out_once()
-    assert_it_was_run_again(flink)
+    assert_it_was_run_again(flink, 3)
 
 
 def parent_of(process: int) -> int:
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     return int(status.partition("PPid:")[2].split()[0])
-
-
-def test_a_worker_is_killed_that_flink_waits_for_for_ever(
-    flink: Flink, on_flink: Servers, tmp_path: Path
-) -> None:
-    job = Job(flink, on_flink, tmp_path, 3, *HANGING)
-    with job.until_done():
-        worker = job.worker_that_saw(100)
-        manager = manager_of(worker, flink.workers_log)
-        have_flink_wait(flink, worker)
-        os.kill(worker, signal.SIGKILL)
-    job.assert_every_row_came_out_once()
-    assert_it_was_run_again(flink)
-    assert f"ending its process {manager}" in flink.workers_log.read_text()
 
 
 @contextlib.contextmanager
@@ -212,8 +207,11 @@ def pool_with(state: Path, port: int) -> Iterator[tuple[subprocess.Popen[bytes],
         yield process, log
 
 
-def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
-    """Nobody is left who could have told Flink; the next pool finds what the first one noted."""
+def test_flink_would_wait_for_ever(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
+    """For a worker that is killed, and then for one that is killed with its pool.
+
+    Nobody is left then who could have told Flink; the next pool finds what the first one noted.
+    """
     (port,) = free_ports(1)
     at = dataclasses.replace(on_flink, workers=f"localhost:{port}")
     state, folder = tmp_path / "state", tmp_path / "job"
@@ -222,16 +220,23 @@ def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tm
         job = Job(flink, at, folder, 3, *HANGING)
         with job.until_done(), contextlib.ExitStack() as later:
             worker = job.worker_that_saw(100)
-            manager = manager_of(worker, log)
+            first = manager_of(worker, log)
+            have_flink_wait(flink, worker)
+            with failing(flink):
+                os.kill(worker, signal.SIGKILL)
+            assert f"ending its process {first}" in log.read_text()
+            worker = job.worker_that_saw(100)
+            second = manager_of(worker, log)
             have_flink_wait(flink, worker)
             pool.kill()
             pool.wait()
             # Stopped, it does not see that its pool is gone.
             os.kill(worker, signal.SIGKILL)
+            flink.cluster.replace_dead_task_managers()
             _, log = later.enter_context(pool_with(state, port))
             job.wait()
             said = log.read_text()
     job.assert_every_row_came_out_once()
-    assert_it_was_run_again(flink)
+    assert_it_was_run_again(flink, 2)
     assert "which is gone (with the pool that had started it): ending its process" in said
-    assert f"ending its process {manager}" in said
+    assert f"ending its process {second}" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections import Counter
@@ -19,7 +18,7 @@ from scripts.processes import running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
 from tests.support.patience import SECONDS, wait_until
-from tests.support.streams import save_line, write
+from tests.support.streams import save_line, times, write
 
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 PIPELINE = Path(__file__).with_name("stream.py")
@@ -29,10 +28,10 @@ REFUSED = "a new version is beyond the limits of the lock"
 
 
 class Stream:
-    """The pipeline while it runs.
+    """An ensemble that the pipeline runs, and what has become of its rows.
 
     Args:
-        folder: An empty folder, of the ensemble and its models, and of what becomes of the rows.
+        folder: The folder of the ensemble and its models; what becomes of the rows goes there, too.
         file: The ensemble file, among those of ``tests.support.streams``.
     """
 
@@ -41,8 +40,7 @@ class Stream:
         self._notes.touch()
         for name in ("first", "second"):
             save_line(folder / f"{name}.joblib", 1)
-        write(folder)
-        self.flags = ("--streaming", f"--ensemble={folder / file}", f"--notes={self._notes}")
+        self.flags = ("--ensemble", str(folder / file), str(self._notes))
 
     def replace_model(self, name: str, slope: int) -> None:
         """Puts another file instead of a model."""
@@ -65,14 +63,21 @@ class Stream:
         wait_until(lambda: slopes in (row[1:] for row in self.scored()), lambda: tail(LOG))
 
 
-@contextlib.contextmanager
-def running_stream(flink: Flink, on_flink: Servers, folder: Path, file: str) -> Iterator[Stream]:
-    """A stream that runs, and is ended afterwards."""
+@pytest.fixture(scope="module")
+def streams(
+    flink: Flink, on_flink: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Stream, Stream]]:
+    """One job that scores every number with two ensembles, until the tests are over: the second one has a gate."""
     flink.cluster.replace_dead_task_managers()
-    made = Stream(folder, file)
-    with running([PYTHON, PIPELINE, *made.flags, *portable(on_flink)], log=LOG):
-        made.wait_for(1, 1)
-        yield made
+    free, guarded = (tmp_path_factory.mktemp(name) for name in ("times", "gated"))
+    (free / "times.yaml").write_text(times("first", "second"), encoding="utf-8")
+    write(guarded)
+    both = Stream(free, "times.yaml"), Stream(guarded, "gated.yaml")
+    flags = [word for one in both for word in one.flags]
+    with running([PYTHON, PIPELINE, "--streaming", *flags, *portable(on_flink)], log=LOG):
+        for one in both:
+            one.wait_for(1, 1)
+        yield both
         flink.cluster.rest.cancel(flink.cluster.rest.jobs()[-1]["jid"])
 
 
@@ -85,36 +90,36 @@ def metrics(capsys: pytest.CaptureFixture[str], *flags: str) -> Any:
 
 
 def test_it_goes_on_with_a_new_model(
-    flink: Flink, on_flink: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flink: Flink, streams: tuple[Stream, Stream], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running_stream(flink, on_flink, tmp_path, "times.yaml") as stream:
-        stream.replace_model("first", 2)
-        stream.wait_for(2, 1)
-        rows = stream.scored()
-        assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
-        assert {(one, two) for _, one, two in rows} == {(1, 1), (2, 1)}
-        job = flink.cluster.rest.jobs()[-1]
-        assert job["state"] == "RUNNING"
-        assert metrics(capsys, "--flink", flink.cluster.rest.url, "--job", job["jid"]) == [], (
-            "Beam's runner gives Flink the metrics when a stream ends: docs/reference/metrics.md says so"
-        )
+    stream, _ = streams
+    stream.replace_model("first", 2)
+    stream.wait_for(2, 1)
+    rows = stream.scored()
+    assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
+    assert {(one, two) for _, one, two in rows} == {(1, 1), (2, 1)}
+    job = flink.cluster.rest.jobs()[-1]
+    assert job["state"] == "RUNNING"
+    assert metrics(capsys, "--flink", flink.cluster.rest.url, "--job", job["jid"]) == [], (
+        "Beam's runner gives Flink the metrics when a stream ends: docs/reference/metrics.md says so"
+    )
 
 
 def test_it_refuses_a_model_that_the_lock_does_not_allow(
-    flink: Flink, on_flink: Servers, tmp_path: Path
+    flink: Flink, streams: tuple[Stream, Stream]
 ) -> None:
-    with running_stream(flink, on_flink, tmp_path, "gated.yaml") as stream:
-        log = flink.workers_log
-        before = log.read_text(encoding="utf-8").count(REFUSED)
-        stream.replace_model("first", 2)
-        wait_until(lambda: log.read_text(encoding="utf-8").count(REFUSED) > before, lambda: tail(log))
-        refused = len(stream.scored())
-        wait_until(lambda: len(stream.scored()) > refused + 20, lambda: tail(LOG))
-        stream.replace_lock()
-        for name in ("first", "second"):
-            stream.replace_model(name, 3)
-        stream.wait_for(3, 3)
-        rows = stream.scored()
-        assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
-        assert sorted(x for x, *_ in rows) == [at + 1.0 for at in range(len(rows))], "none is lost"
-        assert {(one, two) for _, one, two in rows} == {(1, 1), (3, 3)}, "none is scored by the refused model"
+    _, stream = streams
+    log = flink.workers_log
+    before = log.read_text(encoding="utf-8").count(REFUSED)
+    stream.replace_model("first", 2)
+    wait_until(lambda: log.read_text(encoding="utf-8").count(REFUSED) > before, lambda: tail(log))
+    refused = len(stream.scored())
+    wait_until(lambda: len(stream.scored()) > refused + 20, lambda: tail(LOG))
+    stream.replace_lock()
+    for name in ("first", "second"):
+        stream.replace_model(name, 3)
+    stream.wait_for(3, 3)
+    rows = stream.scored()
+    assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
+    assert sorted(x for x, *_ in rows) == [at + 1.0 for at in range(len(rows))], "none is lost"
+    assert {(one, two) for _, one, two in rows} == {(1, 1), (3, 3)}, "none is scored by the refused model"
