@@ -37,7 +37,7 @@ examples: setup ## Run the examples in every language, compare the answers; ONLY
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
 	@$(TWO_AT_A_TIME) test-python test-security lint test-conformance test-java test-go
 	@$(MAKE) --no-print-directory test-integration
-	@$(TWO_AT_A_TIME) test-flink test-image examples
+	@$(TWO_AT_A_TIME) examples test-image test-flink
 
 .PHONY: lint
 lint: ## Format, lint, types and import contracts of the Python code, spelling and wording of all
