@@ -30,13 +30,14 @@ _PROGRAMS: Final = (
 def arguments(where: Engine) -> dict[str, str]:
     """Returns the build arguments, for every target: a builder without BuildKit also builds those before it.
 
-    Where there are stand-ins there is neither PyTorch's index nor NVIDIA's: the worker gets PyPI's PyTorch, and that
-    with a GPU gets TensorRT without its libraries.
+    Where there are stand-ins there is neither PyTorch's index nor NVIDIA's: the worker gets PyPI's PyTorch with its
+    gigabytes for GPUs. The worker with a GPU would get the same wheels once more: there they are only looked for, and
+    TensorRT is without its libraries.
     """
     if where.folder is None:
         return {}
     indexes = {"TORCH_INDEX": "", "NVIDIA_INDEX": ""}
-    extras = {"SERVICE_EXTRAS": "aws gcp", "GPU_EXTRAS": "onnx pytorch tensorrt"}
+    extras = {"SERVICE_EXTRAS": "aws gcp", "GPU_EXTRAS": "onnx tensorrt"}
     return {**stand_ins.ARGUMENTS, **indexes, **extras}
 
 

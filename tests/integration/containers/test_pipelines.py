@@ -13,7 +13,7 @@ import pytest
 from scripts.containers.engine import Engine
 from scripts.layout import ROOT
 from scripts.members import DIGITS
-from tests.support.containers import derived, service, worker_pool
+from tests.support.containers import derived, service
 from tests.support.digits import answers
 
 HERE = DIGITS.folder
@@ -76,40 +76,25 @@ def test_go_with_a_function_of_ones_own_package(in_docker: str, go: Any, tmp_pat
     assert {label for label, _ in answers(tmp_path / "scored.jsonl").values()} == {"much", "little"}
 
 
-def test_go_with_a_pool_of_workers(
-    engine: Engine, service_image: str, worker_image: str, go: Any, expected: Any, tmp_path: Path
-) -> None:
-    with worker_pool(engine, worker_image, (HERE,)) as pool:
-        workers = ("--environment-type", "EXTERNAL", "--environment-config", pool, "--shared-files")
-        with service(engine, service_image, (HERE,), *workers, "--trust", str(HERE)) as (_, address):
-            done = go(address, tmp_path / "scored.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert answers(tmp_path / "scored.jsonl") == expected
+@pytest.fixture(scope="module")
+def with_others(
+    engine: Engine, service_image: str, worker_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The address of a service whose workers, in containers, are of another version."""
+    found = "import beam_ensembles; print(beam_ensembles.__file__)"
+    change = f"sed -i 's/^__version__.*/__version__ = \"9.9.9\"/' $(python -c '{found}')"
+    lines = (f"FROM {worker_image}", "USER 0", f"RUN {change}", "USER 65532")
+    other = derived(engine, "beam-ensembles-other", tmp_path_factory.mktemp("other"), *lines)
+    workers = ("--environment-type", "DOCKER", "--environment-config", other, "--shared-files")
+    with service(engine, service_image, (HERE,), *workers, "--trust", str(HERE)) as (_, address):
+        yield address
 
 
 @pytest.mark.parametrize("language", ["go", "java"])
 def test_a_worker_of_another_version_says_so(
-    engine: Engine,
-    service_image: str,
-    worker_image: str,
-    language: str,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
+    with_others: str, language: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found = "import beam_ensembles; print(beam_ensembles.__file__)"
-    change = f"sed -i 's/^__version__.*/__version__ = \"9.9.9\"/' $(python -c '{found}')"
-    other = derived(
-        engine,
-        "beam-ensembles-other",
-        tmp_path,
-        f"FROM {worker_image}",
-        "USER 0",
-        f"RUN {change}",
-        "USER 65532",
-    )
-    workers = ("--environment-type", "DOCKER", "--environment-config", other, "--shared-files")
-    with service(engine, service_image, (HERE,), *workers, "--trust", str(HERE)) as (_, address):
-        done = request.getfixturevalue(language)(address, tmp_path / "scored.jsonl")
+    done = request.getfixturevalue(language)(with_others, tmp_path / "scored.jsonl")
     assert done.returncode != 0
     said = done.stdout + done.stderr
     assert "ensemble 'digits' was expanded with beam-ensembles 0.1.0, Beam 2.77.0 and Python 3." in said
