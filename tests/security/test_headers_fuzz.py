@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import io
 import json
 import struct
@@ -13,12 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import joblib.parallel
 import numpy as np
 import pytest
 import skops.io
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
+from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -90,6 +94,27 @@ def test_a_file_that_a_worker_sees_first_is_held_to_the_same(tmp_path: Path) -> 
     path.write_bytes(b"no archive")
     with pytest.raises(InvalidEnsemble, match="bad_model_file"):
         KINDS["model", "sklearn"].load(checked)
+
+
+def test_an_untrusted_file_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 6 kB whose ``n_jobs`` is 1,000 had each worker start a thousand Pythons."""
+    model = BaggingClassifier(GaussianNB(), n_estimators=2, n_jobs=2, random_state=0)
+    with joblib.parallel_config("sequential"):
+        wanted = model.fit(iris().x, iris().y).predict(iris().x)
+    (tmp_path / "model.skops").write_bytes(skops.io.dumps(model))
+    started: list[int] = []
+
+    class Started(joblib.parallel.SequentialBackend):  # type: ignore[misc]
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            started.append(n_jobs)
+            return 1
+
+    monkeypatch.setitem(joblib.parallel.BACKENDS, "loky", Started)
+    pin = {"sha256": hashlib.sha256((tmp_path / "model.skops").read_bytes()).hexdigest()}
+    for more, is_vouched_for in (({}, False), (pin, True)):
+        loaded = KINDS["model", "sklearn"].load(check_node(tmp_path, FOUR, NODE | more, trust=False))
+        np.testing.assert_array_equal(loaded({"x": iris().x})["y"], wanted)
+        assert bool(started) == is_vouched_for
 
 
 def test_an_archive_that_unpacks_to_gigabytes_is_refused(

@@ -15,6 +15,8 @@ _CONFIGURATIONS: Final = (
     "processor_config.json", "special_tokens_map.json", "speaker_embeddings_path.json", "tokenizer_config.json",
     "video_preprocessor_config.json",
 )  # fmt: skip
+_OF_A_VERSION: Final = re.compile(r"config\..*\.json")
+"""Configurations that later versions of transformers take instead, as ``configuration_files`` says."""
 _TOKENS: Final = "special_tokens_map.json"
 """A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
 _IS_TOKENS: Final = re.compile(r"\w+_tokens?")
@@ -42,7 +44,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     found: set[str] = set()
     for path in within.files:
         name = os.path.basename(path)
-        if name in _CONFIGURATIONS or name.endswith(_INDEX):
+        if name in _CONFIGURATIONS or name.endswith(_INDEX) or _OF_A_VERSION.fullmatch(name):
             content = read_json_file(os.path.join(folder, path))
             found |= {f"{part} in {path}" for part in _outside(content)}
             found |= {f"{part} in {path}" for part in (_no_tokens(content) if name == _TOKENS else ())}

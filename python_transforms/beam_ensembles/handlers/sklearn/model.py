@@ -171,15 +171,20 @@ class SklearnKind(Kind[SklearnOptions]):
 def _handler(node: CheckedNode[SklearnOptions], beam: Any, method: str, place: str) -> Any:
     """Creates Beam's handler; it knows joblib and pickle, and is shown how skops files are loaded."""
     format_ = _format(node.options.format, str(node.uri))
+    call = _call if _is_vouched_for(node) else _call_without_jobs
     handler = beam.SklearnModelHandlerNumpy(
         place,
         beam.ModelFileType["JOBLIB" if format_ == "joblib" else "PICKLE"],
-        inference_fn=functools.partial(_call, method),
+        inference_fn=functools.partial(call, method),
         **member.config(node),
     )
     if format_ == "skops":
         handler.load_model = functools.partial(_load_skops, node, place)
     return handler
+
+
+def _is_vouched_for(node: CheckedNode[SklearnOptions]) -> bool:
+    return node.options.sha256 is not None or node.is_trusted
 
 
 def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
@@ -188,7 +193,7 @@ def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
         import skops.io
     except ImportError as exc:
         raise member.not_installed(node, "sklearn", exc) from exc
-    is_vouched = node.options.sha256 is not None or node.is_trusted
+    is_vouched = _is_vouched_for(node)
     known = () if is_vouched else _types_that_need_trust(node, place)
     untrusted = skops.io.get_untrusted_types(file=place)
     lacking = () if is_vouched else sorted({*known, *untrusted})
@@ -212,6 +217,16 @@ def _untrusted(place: str, types: Sequence[str]) -> str:
         "but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
+
+
+def _call_without_jobs(
+    method: str, model: Any, batch: list[Any], inference_args: Mapping[str, Any] | None
+) -> list[Any]:
+    """Calls a model whose file nobody vouches for: its ``n_jobs`` would start any number of processes."""
+    import joblib
+
+    with joblib.parallel_config("sequential"):
+        return _call(method, model, batch, inference_args)
 
 
 def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:

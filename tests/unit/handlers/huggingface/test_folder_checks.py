@@ -31,6 +31,7 @@ OUTSIDE: list[tuple[str, dict[str, Any]]] = [
     ("tokenizer_config.json", {"gguf_file": "/etc/passwd"}),
     ("tokenizer_config.json", {"mecab_kwargs": {"mecab_option": "-r /etc/passwd"}}),
     ("config.json", {"text_config": {"transformers_weights": "../other/model.safetensors"}}),
+    ("config.4.0.0.json", {"transformers_weights": "../other/model.safetensors"}),
     ("tokenizer_config.json", {"init_inputs": ["/etc/passwd"]}),
     ("special_tokens_map.json", {"unk_token": "?", "vocab": "passwd"}),
     ("special_tokens_map.json", {"unk_token": "?", "source_spm": "model"}),
