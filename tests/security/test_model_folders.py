@@ -8,14 +8,16 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import h5py
 import pytest
 
-from beam_ensembles.errors import InvalidEnsemble, ModelFormatError
-from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, NodeError
+from beam_ensembles.handlers.huggingface import generation, hub
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from beam_ensembles.handlers.huggingface.loaded import Loaded
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from tests.support.nodes import check_node
 
@@ -174,3 +176,24 @@ def test_an_archive_behind_weights_does_not_hide_them(name: str, mood: Path) -> 
         archive.writestr("x", "y")
     with pytest.raises(ModelFormatError, match="are in another file"):
         check_weights(str(path))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"custom_generate": "/models/mood", "trust_remote_code": True},
+        {"num_beams": 2, "assistant_model": "/models/other"},
+        {"generation_config": {"max_new_tokens": 1}},
+    ],
+)
+@pytest.mark.parametrize(
+    ("call", "task"),
+    [(generation.summarize, "summarization"), (generation.translate, "translation_None_to_None")],
+)
+def test_a_configuration_says_no_more_to_generate_than_a_node_may(
+    call: Callable[..., Any], task: str, said: dict[str, Any]
+) -> None:
+    """The first had ``generate`` run ``custom_generate/generate.py`` of a folder that nobody trusts."""
+    model = SimpleNamespace(config=SimpleNamespace(task_specific_params={task: said}))
+    with pytest.raises(NodeError, match="task_specific_params"):
+        call(Loaded(model, None), {"text": ["a"]}, {}, 1)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, split_arguments
+
+_PREFIX: Final = "prefix"
+_OWN: Final = frozenset((_PREFIX, TRUNCATION, *GENERATION))
+"""What a model's configuration may say: no more than a node, since ``generate`` runs code of a folder where told to."""
 
 
 def summarize(
@@ -27,11 +32,11 @@ def translate(
     if source is not None and hasattr(loaded.tokenizer, "src_lang"):
         _language_id(loaded.tokenizer, source)  # an unknown one would become the token of unknown words
         loaded.tokenizer.src_lang = source
-    elif source is not None and "prefix" not in options:
+    elif source is not None and _PREFIX not in options:
         raise NodeError(
             "model_error", f"the model has no option for the language '{source}'; leave 'src_lang' out"
         )
-    if target is not None and "prefix" not in options:
+    if target is not None and _PREFIX not in options:
         options.setdefault("forced_bos_token_id", _language_id(loaded.tokenizer, target))
     return {"text": _write(loaded, inputs["text"], options, size)}
 
@@ -70,14 +75,22 @@ def _described(loaded: Loaded, parts: dict[str, Any], args: dict[str, Any]) -> l
 
 
 def _own(model: Any, task: str) -> dict[str, Any]:
-    """Returns what a model's configuration says about a task, as T5's do: generation's arguments and ``prefix``."""
-    own = (getattr(model.config, "task_specific_params", None) or {}).get(task)
-    return dict(own or {})
+    """Returns what a model's configuration says about a task, as T5's do: generation's arguments and ``prefix``.
+
+    Raises:
+        NodeError: It says more than a node may.
+    """
+    own = dict((getattr(model.config, "task_specific_params", None) or {}).get(task) or {})
+    more = sorted(own.keys() - _OWN)
+    if more:
+        text = f"'task_specific_params' of the model's config.json sets {listed(more)} for '{task}'"
+        raise NodeError("model_error", f"{text}; leave that out (allowed: {listed(sorted(_OWN))})")
+    return own
 
 
 def _write(loaded: Loaded, texts: Sequence[str], args: dict[str, Any], size: int) -> list[str]:
-    options, generation = split_arguments((TRUNCATION, "prefix"), args)
-    prefix = options.get("prefix", "")
+    options, generation = split_arguments((TRUNCATION, _PREFIX), args)
+    prefix = options.get(_PREFIX, "")
     found: list[str] = []
     whole = [prefix + text for text in texts]
     check_texts(loaded.tokenizer, whole, options, CUT)
