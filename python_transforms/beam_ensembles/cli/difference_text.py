@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from beam_ensembles.cli.ensemble_file import GREEN, RED, YELLOW, coloured
+from beam_ensembles.cli.table_width import parts_of
 from beam_ensembles.locks.behaviour import Behaviour, ColumnShift
 from beam_ensembles.locks.differences import Report, number, percent
 from beam_ensembles.messages.printable import printable
@@ -84,10 +85,9 @@ def _escaped(text: str) -> str:
 def _aligned(table: _Table) -> Iterator[str]:
     rows = [[_cut(cell) for cell in row] for row in (table.head, *table.rows[:_MOST_ROWS])]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.head))]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        cells[-1] = row[-1]
-        yield "  " + "  ".join(cells).rstrip()
+    for part in parts_of(widths):
+        for row in rows:
+            yield "  " + "  ".join(row[at].ljust(widths[at]) for at in part).rstrip()
     if len(table.rows) > _MOST_ROWS:
         yield f"  and {len(table.rows) - _MOST_ROWS:,} more (--json has all)"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from beam_ensembles.cli.ensemble_file import GREEN, RED, YELLOW, coloured
+from beam_ensembles.cli.table_width import parts_of
 from beam_ensembles.evaluation.results import Evaluation
 from beam_ensembles.evaluation.tables import Table, facts, tables_of, verdict
 from beam_ensembles.messages.printable import printable
@@ -41,17 +42,12 @@ def _lines(table: Table) -> Iterator[str]:
         for at in range(len(widths))
     ]
     yield table.title
-    for place, row in enumerate(rows):
-        cells = [
-            cell.ljust(width) if is_text else cell.rjust(width)
-            for cell, width, is_text in zip(row, widths, texts, strict=True)
-        ]
-        line = "  " + "  ".join(cells).rstrip()
-        yield (
-            coloured(line, YELLOW, sys.stdout)
-            if table.title.startswith("By ") and place - 1 in table.marked
-            else line
-        )
+    for part in parts_of(widths):
+        for place, row in enumerate(rows):
+            cells = [row[at].ljust(widths[at]) if texts[at] else row[at].rjust(widths[at]) for at in part]
+            line = "  " + "  ".join(cells).rstrip()
+            is_marked = table.title.startswith("By ") and place - 1 in table.marked
+            yield coloured(line, YELLOW, sys.stdout) if is_marked else line
     more = len(table.rows) - _MOST_ROWS
     if more > 0:
         yield f"  and {more:,} more (--json has all)"

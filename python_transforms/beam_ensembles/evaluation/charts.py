@@ -10,7 +10,9 @@ from typing import Final
 _SIDE: Final = 260
 _LEFT, _BELOW, _ABOVE, _RIGHT = 44, 40, 10, 14
 _MOST_LINES: Final = 6
-_LETTER: Final = 6.6
+_WIDE, _TALL, _COST_LEFT, _COST_RIGHT = 276, 220, 64, 16
+"""The sides of the diagram of costs, which a narrow screen shows in full size."""
+_LETTER, _LINE = 6.6, 13
 
 Line = tuple[str, Sequence[tuple[float, float]]]
 """A name, and points between 0 and 1."""
@@ -86,47 +88,66 @@ def cost_chart(title: str, up: str, points: Sequence[tuple[str, float, float]]) 
         up: The name of the quality.
         points: The name, the milliseconds per row and the quality of each subject; the first one is the ensemble.
     """
-    costs, heights = [cost for _, cost, _ in points], [quality for _, _, quality in points]
-    most = max(max(costs), 1e-9) * 1.15
-    low, high = min(heights), max(heights)
-    room = (high - low) * 0.15 or max(abs(high), 1.0) * 0.05
-    low, high = low - room, high + room
-    wide, tall = 420, 220
-    left = 64
-    parts = [f'<path class="grid" d="M{left} {_ABOVE} V{_ABOVE + tall} H{left + wide}"/>']
-    for step in range(5):
-        share = step / 4
-        x, y = left + share * wide, _ABOVE + (1 - share) * tall
-        parts.append(
-            f'<text x="{x:.1f}" y="{_ABOVE + tall + 16}" text-anchor="middle">{_short(share * most)}</text>'
-        )
-        parts.append(
-            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(low + share * (high - low))}</text>'
-        )
-    parts.append(
-        f'<text x="{left + wide / 2}" y="{_ABOVE + tall + 34}" text-anchor="middle">milliseconds per row</text>'
-    )
-    middle = _ABOVE + tall / 2
+    most, low, high = _bounds(points)
+    parts = [f'<path class="grid" d="M{_COST_LEFT} {_ABOVE} V{_ABOVE + _TALL} H{_COST_LEFT + _WIDE}"/>']
+    for cost in _ticks(0.0, most):
+        x = _COST_LEFT + cost / most * _WIDE
+        parts.append(f'<path class="grid" d="M{x:.1f} {_ABOVE} V{_ABOVE + _TALL}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{_ABOVE + _TALL + 16}" text-anchor="middle">{cost:g}</text>')
+    for quality in _ticks(low, high):
+        y = _ABOVE + (1 - (quality - low) / (high - low)) * _TALL
+        parts.append(f'<path class="grid" d="M{_COST_LEFT} {y:.1f} H{_COST_LEFT + _WIDE}"/>')
+        parts.append(f'<text x="{_COST_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{quality:g}</text>')
+    across = f'x="{_COST_LEFT + _WIDE / 2}" y="{_ABOVE + _TALL + 34}" text-anchor="middle"'
+    parts.append(f"<text {across}>milliseconds per row</text>")
+    middle = _ABOVE + _TALL / 2
     turn = f'transform="rotate(-90 11 {middle})"'
     parts.append(f'<text x="11" y="{middle}" text-anchor="middle" {turn}>{html.escape(up)}</text>')
-    for at, (name, cost, quality) in enumerate(points):
-        x, y = left + cost / most * wide, _ABOVE + (1 - (quality - low) / (high - low)) * tall
-        is_right = x + len(name) * _LETTER + 12 < left + wide
-        text_at, anchor = (x + 9, "start") if is_right else (x - 9, "end")
+    places = [
+        (name, _COST_LEFT + cost / most * _WIDE, _ABOVE + (1 - (quality - low) / (high - low)) * _TALL)
+        for name, cost, quality in points
+    ]
+    for at, (_, x, y) in enumerate(places):
         parts.append(
             f'<circle class="dot l{min(at, 1)}" cx="{x:.1f}" cy="{y:.1f}" r="{6 if at == 0 else 4}"/>'
         )
+    parts += _names(places)
+    return _figure(title, _COST_LEFT + _WIDE + _COST_RIGHT, _TALL + _ABOVE + _BELOW, parts)
+
+
+def _bounds(points: Sequence[tuple[str, float, float]]) -> tuple[float, float, float]:
+    """Returns the greatest cost, and the least and the greatest quality of the axes."""
+    heights = [quality for _, _, quality in points]
+    low, high = min(heights), max(heights)
+    room = (high - low) * 0.15 or max(abs(high), 1.0) * 0.05
+    return max(*(cost for _, cost, _ in points), 1e-9) * 1.15, low - room, high + room
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Returns three to six round numbers between two others."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough * (1 - 1e-9))
+    return [round(at * step, 12) for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _names(places: Sequence[tuple[str, float, float]]) -> list[str]:
+    """Returns the names of points, beside them, lower where another name would be covered."""
+    parts: list[str] = []
+    taken: list[tuple[float, float, float]] = []
+    for name, x, y in sorted(places, key=lambda one: one[2]):
+        width = len(name) * _LETTER
+        is_right = x + width + 9 < _COST_LEFT + _WIDE + _COST_RIGHT
+        start = x + 9 if is_right else x - 9 - width
+        while any(start < end and begin < start + width and abs(y - at) < _LINE for begin, end, at in taken):
+            y += 1
+        taken.append((start, start + width, y))
+        text_at, anchor = (x + 9, "start") if is_right else (x - 9, "end")
+        shown = html.escape(name)
         parts.append(
-            f'<text class="name" x="{text_at:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">{html.escape(name)}</text>'
+            f'<text class="name" x="{text_at:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">{shown}</text>'
         )
-    return _figure(title, left + wide + 2 * _RIGHT, tall + _ABOVE + _BELOW, parts)
-
-
-def _short(value: float) -> str:
-    if value == 0:
-        return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 6)}f}"
+    return parts
 
 
 def confusion_table(title: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> str:

@@ -34,7 +34,8 @@ dt { color: var(--faint) } dd { margin: 0; overflow-wrap: anywhere }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13.5px }
 th, td { padding: 4px 7px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 } th.text, td.text, tbody th { text-align: left } thead th { color: var(--faint) }
-tr.marked { background: var(--mark) }
+tr > :first-child { position: sticky; left: 0; background: var(--page) }
+tr.marked, tr.marked > :first-child { background: var(--mark) }
 .confusion td { border: 1px solid var(--page); background: rgb(var(--heat) / calc(.06 + .36 * var(--share))) }
 .charts { display: flex; flex-wrap: wrap; gap: 20px } figure { margin: 8px 0; max-width: 100% }
 svg.chart { max-width: 100%; height: auto; display: block; font-size: 11px } svg.chart text { fill: var(--faint) }
