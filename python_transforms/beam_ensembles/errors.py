@@ -240,7 +240,15 @@ class RowFailed(NodeError):
         node: Name of the node that failed.
         code: The failure's code.
         message: The failure's message.
+
+    Attributes:
+        advice: What the caller can do.
     """
+
+    advice: str = (
+        "to get such rows separately, take the error output: with_errors() in Python, RunWithErrors in Go, "
+        "withErrors() in Java, error_handling in YAML"
+    )
 
     def __init__(self, ensemble: str, node: str, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -250,9 +258,7 @@ class RowFailed(NodeError):
     def __str__(self) -> str:
         return (
             f"ensemble '{self.ensemble}' could not score a row: [{self.code}] "
-            f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self._said()} "
-            "(to get such rows separately, take the error output: with_errors() in Python, RunWithErrors in Go, "
-            "withErrors() in Java, error_handling in YAML)"
+            f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self._said()} ({self.advice})"
         )
 
     def _said(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal
@@ -89,7 +90,11 @@ class Ensemble:
 
         Raises:
             InvalidEnsemble: It is wrong; everything that is wrong is reported at once.
+            TypeError: It is no mapping.
         """
+        if not isinstance(spec, Mapping):
+            text = f"spec is a mapping with the keys of an ensemble file; found: {type(spec).__name__}"
+            raise TypeError(f"{text}; for a file call Ensemble(file)")
         made = cls.__new__(cls)
         files = files_below(os.path.abspath(base), trust)
         made._open(OpenedBundle(yaml_of(dict(spec)), files, parameters or {}), prefix)
@@ -126,10 +131,9 @@ class Ensemble:
             raise ValueError(f"name is {name!r}; it is also the name of the file")
         spec, members = spec_of(model, name, inputs)
         place, file = Path(folder), f"{name}.yaml"
-        place.mkdir(parents=True, exist_ok=True)
         if taken := [one for one in (file, *members) if (place / one).exists()]:
             raise EnsembleError(f"'{place / taken[0]}' exists already; choose another folder, or remove it")
-        with temporary_folder(".from-sklearn-", str(place)) as made:
+        with _made_folder(place), temporary_folder(".from-sklearn-", str(place)) as made:
             save(members, Path(made))
             (Path(made) / file).write_text(yaml_of(spec), encoding="utf-8")
             cls(Path(made) / file)
@@ -278,7 +282,10 @@ class Ensemble:
             ]
             found.failures += [RowFailure(fault.number - 1, "", fault.error) for fault in chunk.faults]
             if stops and found.failures:
-                raise bundle_error(self.name, min(found.failures, key=lambda failure: failure.index))
+                first = min(found.failures, key=lambda failure: failure.index)
+                failed = bundle_error(self.name, first)
+                failed.advice = "to get such rows separately: predict(rows, errors='split')"
+                raise failed
         return found
 
 
@@ -289,6 +296,19 @@ class _Found:
     rows: list[int]
     added: tuple[list[Any], ...]
     failures: list[RowFailure]
+
+
+@contextlib.contextmanager
+def _made_folder(place: Path) -> Iterator[None]:
+    """Creates a folder where there is none; where nothing is put into it, it is removed again."""
+    new = [one for one in (place, *place.parents) if not one.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # it holds something
+            for one in new:
+                one.rmdir()
 
 
 def _listed(types: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from beam_ensembles.columns.arrow_checks import check_batch
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.rows import ERROR_FIELDS
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.chunk import Chunk
@@ -93,6 +93,18 @@ class _RowsChunk(Chunk):
         raise NotImplementedError
 
 
+def _refuse_duplicates(names: Sequence[str], what: str) -> None:
+    """Refuses rows with two columns of one name.
+
+    Raises:
+        InvalidRows: There are such columns.
+    """
+    try:
+        refuse_duplicates(names, what)
+    except InvalidEnsemble as error:
+        raise InvalidRows(error.problems) from error
+
+
 class Table(Frame):
     """An Arrow table.
 
@@ -106,7 +118,7 @@ class Table(Frame):
     def __init__(self, table: pa.Table) -> None:
         for batch in table.to_batches():
             check_batch(batch)
-        refuse_duplicates(table.schema.names, "the table")
+        _refuse_duplicates(table.schema.names, "the table")
         self._table = table
         self.fields = {field.name: type_of_arrow(field.type) for field in table.schema}
 
@@ -144,7 +156,7 @@ class Pandas(Table):
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         names = [str(name) for name in frame.columns]
-        refuse_duplicates(names, "the DataFrame")
+        _refuse_duplicates(names, "the DataFrame")
         arrays = [_read_series(frame.iloc[:, at], name) for at, name in enumerate(names)]
         super().__init__(pa.table(arrays, names=names))
 
@@ -245,7 +257,7 @@ def frame_of(rows: Any) -> Frame:
 
     Raises:
         TypeError: They are of no kind that is known.
-        InvalidEnsemble: Two columns have one name.
+        InvalidRows: Two columns have one name.
         pa.ArrowException: A column of a DataFrame has values of several types.
     """
     if isinstance(rows, pa.RecordBatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.messages.foreign_errors import text_of
+from beam_ensembles.spec.language import is_name
 
 _ONE_INPUT: Final = "features"
 _FINAL: Final = "final_estimator"
@@ -45,6 +48,12 @@ def spec_of(
 def _inputs_of(model: Any) -> dict[str, str]:
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
+        wrong = [name for name in map(str, names) if not is_name(name)]
+        if wrong:
+            text = f"the {type(model).__name__} was fitted on a column '{wrong[0]}', which cannot be a name"
+            raise EnsembleError(
+                f"{text}: names have letters, digits, '_' and '-'; rename the columns and fit again, or fit on an array"
+            )
         return dict.fromkeys(map(str, names), "double")
     return {_ONE_INPUT: f"array<double>[{model.n_features_in_}]"}
 
@@ -197,8 +206,15 @@ def save(files: Mapping[str, Any], folder: Path) -> None:
     Args:
         files: The members by file name.
         folder: Where to; it exists.
+
+    Raises:
+        EnsembleError: A member holds what cannot be pickled, such as a lambda.
     """
     import joblib
 
     for name, member in files.items():
-        joblib.dump(member, folder / name)
+        try:
+            joblib.dump(member, folder / name)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            text = f"the member '{name.removesuffix('.joblib')}' cannot be saved: {text_of(error)}"
+            raise EnsembleError(f"{text}; a function in it must be one of an importable module") from error

@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles import Ensemble
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows, RowFailed
 
 NAMES = ("a", "b", "c", "d")
 FILE = """\
@@ -126,7 +126,7 @@ def test_rows_that_fail_are_a_part_of_their_own(kind: str, flowers: Ensemble) ->
     assert column(failed, "id") == [1]
     assert column(failed, "error_code") == ["null_value"]
     assert "'b'" in column(failed, "error_msg")[0]
-    with pytest.raises(EnsembleError, match="'b'"):
+    with pytest.raises(RowFailed, match=r"'b'.*errors='split'"):
         flowers.predict(given)
 
 
@@ -184,6 +184,7 @@ def test_more_rows_than_at_once(flowers: Ensemble) -> None:
         (pd.DataFrame({name: ["x"] for name in NAMES}), "'a'"),
         ([{"a": 1.0}], "the rows do not fit ensemble 'flowers': (.|\\n)*reads 'b'"),
         (table().append_column("species", pa.array(["x"] * len(X))), "species"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "the rows do not fit .*(.|\\n)*are named 'a'"),
     ],
 )
 def test_wrong_fields(flowers: Ensemble, rows: Any, text: str) -> None:

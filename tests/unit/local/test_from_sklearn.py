@@ -110,13 +110,23 @@ def test_what_is_refused(tmp_path: Path) -> None:
         Ensemble.from_sklearn(model, tmp_path)
     with pytest.raises(ValueError, match="also the name of the file"):
         Ensemble.from_sklearn(model, tmp_path, name="../up")
+    named = VotingClassifier([BAYES]).fit(IRIS.data, IRIS.target)
+    with pytest.raises(
+        EnsembleError, match=r"column 'sepal length \(cm\)', which cannot be a name.*rename the"
+    ):
+        Ensemble.from_sklearn(named, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_leaves_nothing(tmp_path: Path) -> None:
     model = VotingRegressor(REGRESSORS).fit(DIABETES.data, DIABETES.target)
     with pytest.raises(InvalidEnsemble):
+        Ensemble.from_sklearn(model, tmp_path / "new" / "folder", inputs={"age": "nothing"})
+    with pytest.raises(InvalidEnsemble):
         Ensemble.from_sklearn(model, tmp_path, inputs={"age": "nothing"})
+    model.estimators_[0].made_here = lambda: None
+    with pytest.raises(EnsembleError, match=r"the member 'linear' cannot be saved: .*importable module"):
+        Ensemble.from_sklearn(model, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,3 +164,6 @@ def test_what_is_wrong_with_plain_data() -> None:
         Ensemble.from_spec({**SPEC, "version": np.float64(1)})
     with pytest.raises(InvalidEnsemble, match="missing_key"):
         Ensemble.from_spec({"ensemble": "nothing"})
+    for spec in ("flowers.yaml", [1]):
+        with pytest.raises(TypeError, match=r"spec is a mapping .*; found: (str|list)"):
+            Ensemble.from_spec(spec)  # type: ignore[arg-type]
