@@ -42,6 +42,11 @@ type opinions struct {
 	RemoteProba     []float64 `beam:"remote_proba" json:"remote_proba"`
 	VertexLabel     string    `beam:"vertex_label" json:"vertex_label"`
 	VertexShare     []float64 `beam:"vertex_share" json:"vertex_share"`
+	ChatMood        string    `beam:"chat_mood" json:"chat_mood"`
+	ChatWords       int64     `beam:"chat_words" json:"chat_words"`
+	ChatParts       []string  `beam:"chat_parts" json:"chat_parts"`
+	EmbedVector     []float32 `beam:"embed_vector" json:"embed_vector"`
+	DecisionsBad    float64   `beam:"decisions_bad" json:"decisions_bad"`
 }
 
 // gpuOpinions are the answers of the frameworks that run on a GPU only.

@@ -2,10 +2,10 @@
 
 ``python -m tests.support.every_framework FOLDER`` writes ``every.json``, its models and ``rows.json`` (a list of
 ``{row, expected}``) into a folder, and the files of ``whole_language`` beside them; it prints ``serving FOLDER``, and
-serves the models of the ``open_inference`` and the ``vertex_ai`` node until standard input ends. Vertex AI is a
-stand-in, which is reached with the environment variables of ``environment.json``. TensorRT needs a GPU: where it runs,
-its node has a file of its own, ``gpu.json`` (its answers are ``on_gpu`` in ``rows.json``), elsewhere ``left_out.json``
-says why not.
+serves the models of its remote nodes until standard input ends. Vertex AI is a stand-in, which is reached with the
+environment variables of ``environment.json``; so is the server of ``chat``, ``embed`` and ``decisions``, which answers
+by rules, over real HTTP. TensorRT needs a GPU: where it runs, its node has a file of its own, ``gpu.json`` (its answers
+are ``on_gpu`` in ``rows.json``), elsewhere ``left_out.json`` says why not.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import InvalidEnsemble
 from tests.support import vertex_ai_server, whole_language
+from tests.support.chat_server import Reply, chat_server, said
 from tests.support.largest_feature import FEATURES
 from tests.support.models import Array, iris, write_graph
 from tests.support.nodes import load_node
@@ -203,6 +204,64 @@ def _deployed(instances: list[Any]) -> list[Any]:
     return [{"label": FEATURES[int(x.argmax())], "share": (x / total).tolist()} for x, total in found]
 
 
+def _language(url: str, texts: list[str]) -> tuple[dict[str, Any], Answers]:
+    server = {"url": url, "name": "small", "inputs": ["text"]}
+    messages = [{"role": "user", "content": "{text}"}]
+    nodes = {
+        "reader": server
+        | {
+            "model": "chat",
+            "messages": messages,
+            "outputs": {"chat_mood": "string", "chat_words": "int64", "chat_parts": "array<string>"},
+        },
+        "vectors": server | {"model": "embed", "outputs": {"embed_vector": "array<float>[2]"}},
+        "judge": server
+        | {
+            "model": "decisions",
+            "messages": messages,
+            "questions": {"bad": "Somebody complains."},
+            "outputs": {"decisions_bad": {"from": "bad"}},
+        },
+    }
+    read = [_read(text) for text in texts]
+    answers = {name: [one[name] for one in read] for name in read[0]}
+    answers |= {"embed_vector": [_vector(text) for text in texts]}
+    return nodes, answers | {"decisions_bad": [_bad(text) for text in texts]}
+
+
+def _read(text: str) -> dict[str, Any]:
+    """What the language model answers."""
+    return {
+        "chat_mood": "bad" if _bad(text) > 0.5 else "good",
+        "chat_words": len(text.split()),
+        "chat_parts": text.split(),
+    }
+
+
+def _vector(text: str) -> list[float]:
+    return [float(len(text)), text.count("o") / 8]
+
+
+def _bad(text: str) -> float:
+    return 0.75 if "bad" in text or "not" in text else 0.25
+
+
+def _answered(request: dict[str, Any]) -> Reply:
+    """The models behind OpenAI's interface."""
+    usage = {"prompt_tokens": 3, "total_tokens": 3}
+    if "questions" in request:
+        ((question,), (message,)) = request["questions"], request["input"]
+        answer = {"type": "predicate", "name": question["name"], "probability": _bad(message["content"])}
+        body = {"answers": [answer], "model": "small"}
+    elif "input" in request:
+        found = [{"object": "embedding", "index": at, "embedding": _vector(text)}
+                 for at, text in enumerate(request["input"])]  # fmt: skip
+        body = {"object": "list", "data": found, "model": "small", "usage": usage}
+    else:
+        return Reply(json.dumps(_read(said(request))))
+    return Reply(body=json.dumps(body).encode())
+
+
 def _tensorrt(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
     write_graph(
         folder / "twice.onnx",
@@ -230,18 +289,19 @@ def _write_spec(file: Path, nodes: Mapping[str, dict[str, Any]]) -> None:
     file.write_text(json.dumps(spec, indent=2), encoding="utf-8")
 
 
-def write(folder: Path, port: int) -> None:
+def write(folder: Path, port: int, url: str) -> None:
     """Writes the ensemble, its models and the rows.
 
     Args:
         folder: Where to.
         port: Where the model of the ``open_inference`` node is served.
+        url: Where the models with OpenAI's interface are.
     """
     x = iris().x[list(_ROWS)]
     texts = [_TEXTS[at % len(_TEXTS)] for at in range(len(x))]
     makers = (_sklearn, _xgboost, _lightgbm, _catboost, _onnx, _pytorch, _tensorflow, _python, _vertex_ai)
     parts = [one(folder, x) for one in makers]
-    parts += [_huggingface(folder, texts), _remote(port, x)]
+    parts += [_huggingface(folder, texts), _remote(port, x), _language(url, texts)]
     _write_spec(folder / "every.json", {name: node for part, _ in parts for name, node in part.items()})
     gpu_nodes, on_gpu = _tensorrt(folder, x)
     lacking = _lacking(folder, gpu_nodes)
@@ -268,9 +328,10 @@ def main(folder: Path) -> None:
     with (
         served({"shares": model}) as server,
         vertex_ai_server.served(folder, {_ENDPOINT: _deployed}) as variables,
+        chat_server(_answered) as language,
     ):
         (folder / "environment.json").write_text(json.dumps(variables), encoding="utf-8")
-        write(folder, server.port)
+        write(folder, server.port, language.url.replace("127.0.0.1", "localhost"))
         whole_language.write(folder)
         print(f"serving {folder}", flush=True)
         sys.stdin.read()

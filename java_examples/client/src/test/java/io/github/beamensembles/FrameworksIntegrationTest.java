@@ -57,7 +57,12 @@ public class FrameworksIntegrationTest implements Serializable {
           Map.entry("python_label", FieldType.STRING),
           Map.entry("remote_proba", DOUBLES),
           Map.entry("vertex_label", FieldType.STRING),
-          Map.entry("vertex_share", DOUBLES));
+          Map.entry("vertex_share", DOUBLES),
+          Map.entry("chat_mood", FieldType.STRING),
+          Map.entry("chat_words", FieldType.INT64),
+          Map.entry("chat_parts", FieldType.array(FieldType.STRING)),
+          Map.entry("embed_vector", FLOATS),
+          Map.entry("decisions_bad", FieldType.DOUBLE));
 
   /** The same of the frameworks that run on a GPU only. */
   private static final Map<String, FieldType> COLUMNS_ON_GPU = Map.of("tensorrt_sum", FLOATS);
