@@ -44,6 +44,7 @@ _TEXTS: Final = ("a good flower", "a bad flower", "the flower is not good", "goo
 _NAMES: Final = np.array(["setosa", "versicolor", "virginica"])
 _INPUTS: Final = {"x": "array<double>[4]", "text": "string"}
 _ENDPOINT: Final = "7"
+_SERVED: Final = "small"
 Answers = Mapping[str, Any]
 
 
@@ -205,7 +206,7 @@ def _deployed(instances: list[Any]) -> list[Any]:
 
 
 def _language(url: str, texts: list[str]) -> tuple[dict[str, Any], Answers]:
-    server = {"url": url, "name": "small", "inputs": ["text"]}
+    server = {"url": url, "name": _SERVED, "inputs": ["text"]}
     messages = [{"role": "user", "content": "{text}"}]
     nodes = {
         "reader": server
@@ -252,11 +253,11 @@ def _answered(request: dict[str, Any]) -> Reply:
     if "questions" in request:
         ((question,), (message,)) = request["questions"], request["input"]
         answer = {"type": "predicate", "name": question["name"], "probability": _bad(message["content"])}
-        body = {"answers": [answer], "model": "small"}
+        body = {"answers": [answer], "model": _SERVED}
     elif "input" in request:
         found = [{"object": "embedding", "index": at, "embedding": _vector(text)}
                  for at, text in enumerate(request["input"])]  # fmt: skip
-        body = {"object": "list", "data": found, "model": "small", "usage": usage}
+        body = {"object": "list", "data": found, "model": _SERVED, "usage": usage}
     else:
         return Reply(json.dumps(_read(said(request))))
     return Reply(body=json.dumps(body).encode())
