@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import openai
+from openai.types.chat import ChatCompletion
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
@@ -20,6 +21,7 @@ from beam_ensembles.handlers.chat.model import (
 )
 from beam_ensembles.handlers.chat.voting import elected, shares
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
+from beam_ensembles.handlers.openai_interface.client import send
 from beam_ensembles.handlers.openai_interface.loading import calls_of
 from beam_ensembles.handlers.openai_interface.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.rows import Messages, Rows, size_of
@@ -137,17 +139,16 @@ class ChatMember:
         self, messages: Messages, seed: int | None
     ) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
         def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
-            make: Any = client.chat.completions.create
             seeded = {} if seed is None else {"seed": seed}
-            found: Awaitable[Any] = make(messages=messages, **self._request, **seeded)
-            return found
+            body = {"messages": messages, **seeded, **self._request}
+            return send(client, "/chat/completions", body, ChatCompletion)
 
         return create
 
 
 def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> dict[str, Any]:
     options = node.options
-    request: dict[str, Any] = {"model": options.name, "extra_body": dict(options.inference_args)}
+    request: dict[str, Any] = {"model": options.name}
     for name in ("temperature", "max_tokens"):
         if getattr(options, name) is not None:
             request[name] = getattr(options, name)
@@ -158,7 +159,7 @@ def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> 
         request["response_format"] = {"type": "json_schema", "json_schema": schema}
     elif not options.text and options.response_format == "json_object":
         request["response_format"] = {"type": "json_object"}
-    return request
+    return {**request, **options.inference_args}
 
 
 def _counted_text(answer: Any) -> str:

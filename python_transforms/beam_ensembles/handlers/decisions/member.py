@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import openai
+from openai.types import Decision
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.decisions.model import DecisionsOptions
 from beam_ensembles.handlers.decisions.questions import CONFIDENCE, PROBABILITIES, Question, read_questions
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
+from beam_ensembles.handlers.openai_interface.client import send
 from beam_ensembles.handlers.openai_interface.loading import calls_of
 from beam_ensembles.handlers.openai_interface.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.rows import Messages, Rows, size_of
@@ -56,12 +58,8 @@ class DecisionsMember:
         written = [{**message, "content": _content(message["content"])} for message in messages]
 
         def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
-            make: Any = client.decisions.create
-            more = dict(self._node.options.inference_args)
-            found: Awaitable[Any] = make(
-                input=written, model=self._node.options.name, questions=self._sent, extra_body=more
-            )
-            return found
+            body = {"input": written, "model": self._node.options.name, "questions": self._sent}
+            return send(client, "/decisions", {**body, **self._node.options.inference_args}, Decision)
 
         answer = await session.call(create, size_of(messages))
         try:

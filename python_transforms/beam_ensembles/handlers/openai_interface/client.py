@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
 import httpx2
@@ -53,6 +53,24 @@ def make_client(server: Server) -> openai.AsyncOpenAI:
         max_retries=0,
         http_client=_BoundedClient(server),
     )
+
+
+def send(client: openai.AsyncOpenAI, path: str, body: Mapping[str, Any], answer: type) -> Awaitable[Any]:
+    """Returns what a server answers to a body, which is sent as it is.
+
+    The client's own methods, such as ``chat.completions.create``, walk through the messages and the schema of each body
+    by the types that they declare, to change nothing. That took a quarter of a call's processor time, and so limited
+    how much one worker can ask.
+
+    Args:
+        client: The client.
+        path: The path below the server's base address.
+        body: The request.
+        answer: The client's class of the answer.
+    """
+    post: Any = client.post
+    found: Awaitable[Any] = post(path, body=body, cast_to=answer, options={"security": {"bearer_auth": True}})
+    return found
 
 
 class Unreadable(BaseException):
