@@ -14,12 +14,19 @@ import numpy as np
 import pandas
 import pytest
 import xgboost
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
+from beam_ensembles.handlers.sklearn.boosters import (
+    keep_categories_behind_steps,
+    refuse_boosters,
+    with_categories,
+)
 from beam_ensembles.handlers.support.member import BeamMember
-from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
+from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories, UnknownCategories
 from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import NodeSpec
 from tests.support.nodes import load_node
@@ -49,6 +56,19 @@ def test_xgboost_models_that_fail_on_every_row_are_refused_when_loaded(
     assert problem.code == "bad_model_file"
     assert "save it with save_model('model.json') and use 'model: xgboost'" in problem.message
     assert is_booster or "'model_class: XGBRegressor'" in problem.message
+
+
+def test_xgboost_behind_a_step_takes_no_number_for_the_place_of_a_category(tmp_path: Path) -> None:
+    levels = frame().assign(color=pandas.Categorical([30, 10, 30, 20]))
+    trees = xgboost.XGBRegressor(n_estimators=2, enable_categorical=True)
+    joblib.dump(make_pipeline(FunctionTransformer(), trees).fit(levels, [1, 2, 3, 4]), tmp_path / "m.joblib")
+    with pytest.raises(InvalidEnsemble, match=r"the steps before it give 'color' as int64; put an encoder"):
+        load_node(tmp_path, INPUTS | {"color": "int64"}, MODEL)
+    made = FunctionTransformer(lambda rows: rows.astype({"color": levels["color"].dtype}))
+    model = make_pipeline(made, trees).fit(levels, [1, 2, 3, 4])
+    expected = model.predict(levels)
+    keep_categories_behind_steps(model, pandas)
+    np.testing.assert_array_equal(model.predict(levels.astype({"color": "int64"})), expected)
 
 
 def test_xgboosts_classes_without_categories_answer_as_they_do(tmp_path: Path) -> None:
@@ -87,6 +107,38 @@ def test_a_model_of_lightgbm_gets_its_own_categories() -> None:
     assert made["color"].cat.codes.tolist() == [2, -1, 0]
     numbers = with_categories(Booster("0", [[8, 9, 10]]), read, pandas)({"level": np.array([9.0, 8.0])})
     assert numbers["level"].cat.codes.tolist() == [1, 0]
+
+
+class Trees(BaseEstimator):  # type: ignore[misc]
+    """Stands in for LightGBM's class; answers the place of each category."""
+
+    __module__ = "lightgbm.sklearn"
+    booster_ = Booster()
+
+    def fit(self, rows: pandas.DataFrame, _: Any = None) -> Trees:
+        """Learns nothing."""
+        self.n_features_in_ = len(rows.columns)
+        return self
+
+    def predict(self, X: pandas.DataFrame) -> np.ndarray:
+        """Asks the other method as LightGBM's does."""
+        return self.predict_proba(X=X)
+
+    def predict_proba(self, X: pandas.DataFrame) -> np.ndarray:
+        """Returns the codes of the second column."""
+        return X.iloc[:, 1].cat.codes.to_numpy()
+
+
+def test_a_model_of_lightgbm_behind_a_step_gets_its_own_categories() -> None:
+    model = make_pipeline(FunctionTransformer(), Trees()).fit(frame())
+    keep_categories_behind_steps(model, pandas)
+    rows = frame().assign(color=["red", None, "blue", "green"])
+    assert model.predict(rows).tolist() == [2, -1, 0, 1]
+    assert rows["color"].dtype == object
+    assert model.predict(frame()).tolist() == [2, 1, 2, 0]
+    with pytest.raises(UnknownCategories) as caught:
+        model.predict(rows.assign(color=["red", "violet", "blue", ""]))
+    assert list(caught.value.faults) == [1, 3]
 
 
 @pytest.mark.parametrize("value", ["violet", ""])

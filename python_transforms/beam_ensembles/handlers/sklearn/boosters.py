@@ -6,6 +6,7 @@ from columns of pandas's own type, in the order of the columns.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ _HAS_CATEGORIES: Final = (
     "was trained on categories, which XGBoost takes only from columns of pandas's own type"
 )
 _ENCODE: Final = "put an encoder before it in a Pipeline"
+_ASKED: Final = ("predict", "predict_proba", "apply")
+"""The methods of both libraries' models that read features."""
 _SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
 
 
@@ -107,6 +110,69 @@ def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> 
         for at, known in zip(_places(one), _kept(one), strict=False):
             categories[at] = list(dict.fromkeys([*categories.get(at, ()), *known]))
     return (lambda columns: _categorical(read(columns), categories, pandas)) if categories else read
+
+
+def keep_categories_behind_steps(model: Any, pandas: Any) -> None:
+    """Has the boosters behind other steps of a model, such as a ``ColumnTransformer``, look at what these give them.
+
+    Only a call shows which columns the steps pass on as they come. LightGBM's models get their categories there, too.
+    XGBoost's would take whole numbers for the places of categories, and refuse them.
+
+    Args:
+        model: The loaded model; the methods of such models in it are replaced.
+        pandas: The module.
+    """
+    seen = {id(one) for one in as_given(model)}
+    for one in estimators_of(model):
+        if id(one) in seen:
+            continue
+        look: Callable[[Any], Any]
+        kept, types = _kept(one), _types_of(one)
+        if kept and len(_places(one)) == len(kept):
+            look = functools.partial(_with_kept, dict(zip(_places(one), kept, strict=True)), pandas)
+        elif "c" in types:
+            look = functools.partial(_only_categories, type(one).__name__, tuple(types), pandas)
+        else:
+            continue
+        for name in _ASKED:
+            if hasattr(one, name):
+                setattr(one, name, functools.partial(_looked_at, getattr(one, name), look))
+
+
+def _looked_at(
+    method: Callable[..., Any], look: Callable[[Any], Any], X: Any, *more: Any, **named: Any
+) -> Any:
+    return method(look(X), *more, **named)  # both libraries, too, name it X as they call their own methods
+
+
+def _with_kept(categories: Mapping[int, Sequence[Any]], pandas: Any, rows: Any) -> Any:
+    """Returns what steps gave LightGBM's model, with its categories on columns that are of another type.
+
+    Raises:
+        UnknownCategories: Values are none of them.
+    """
+    if not isinstance(rows, pandas.DataFrame):
+        return rows
+    plain = {at: known for at, known in categories.items() if not _is_categorical(rows, at, pandas)}
+    return _categorical(rows.copy(), plain, pandas) if plain else rows
+
+
+def _only_categories(name: str, types: Sequence[str], pandas: Any, rows: Any) -> Any:
+    """Returns what steps gave XGBoost's model.
+
+    Raises:
+        NodeError: ``bad_output``: a column of a category is of another type.
+    """
+    if isinstance(rows, pandas.DataFrame) and len(rows.columns) == len(types):
+        for at, type_ in enumerate(types):
+            if type_ == "c" and not _is_categorical(rows, at, pandas):
+                given = f"the steps before it give '{rows.columns[at]}' as {rows.dtypes.iloc[at]}"
+                raise NodeError("bad_output", f"its {name} {_HAS_CATEGORIES}, and {given}; {_ENCODE}")
+    return rows
+
+
+def _is_categorical(rows: Any, at: int, pandas: Any) -> bool:
+    return isinstance(rows.dtypes.iloc[at], pandas.CategoricalDtype)
 
 
 def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any) -> Any:

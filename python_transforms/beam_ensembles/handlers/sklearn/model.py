@@ -21,6 +21,7 @@ from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, holds, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.sklearn.boosters import (
+    keep_categories_behind_steps,
     refuse_boosters,
     refuse_categories_in_arrays,
     refuse_categories_of_catboost,
@@ -140,6 +141,7 @@ class SklearnKind(Kind[SklearnOptions]):
             refuse_categories_in_arrays(node, model)
         columns = tuple(column_of_each(node.inputs, features.columns))
         refuse_categories_of_catboost(node, model, columns)
+        keep_categories_behind_steps(model, beam.pandas)
         parts = parts_of(model, len(columns))
         missing = missing_marks(model, parts, facts.names)
         log_order(node, facts.names, is_read=_format(node.options.format, str(node.uri)) == "skops")

@@ -5,10 +5,11 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tests.support.conformance import write_pairs
 
@@ -23,6 +24,7 @@ frame = pd.DataFrame(
 target = (frame.town == "Rom") * 3 + (frame.level == 10) * 2 + frame["size"]
 small = {"n_estimators": 6, "num_leaves": 5, "min_child_samples": 5, "verbose": -1, "n_jobs": 1}
 trees = lgb.LGBMClassifier(**small)
+scaled = make_column_transformer((StandardScaler(), ["size"]), remainder="passthrough")
 models = {
     "calibrated": CalibratedClassifierCV(trees, cv=2),
     "searched": GridSearchCV(trees, {"num_leaves": [4]}, cv=2),
@@ -31,6 +33,7 @@ models = {
     ),
     "stacked": StackingClassifier([("a", trees)], cv=2),
     "steps": make_pipeline("passthrough", trees),
+    "behind": make_pipeline(scaled.set_output(transform="pandas"), trees),
 }
 for name, model in models.items():
     joblib.dump(model.fit(frame, target > 2), f"{name}.joblib")
