@@ -113,7 +113,7 @@ def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> 
 
 
 def keep_categories_behind_steps(model: Any, pandas: Any) -> None:
-    """Has the boosters behind other steps of a model, such as a ``ColumnTransformer``, look at what these give them.
+    """Makes the boosters behind other steps of a model, such as a ``ColumnTransformer``, look at what they get.
 
     Only a call shows which columns the steps pass on as they come. LightGBM's models get their categories there, too.
     XGBoost's would take whole numbers for the places of categories, and refuse them.
