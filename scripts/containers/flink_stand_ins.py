@@ -41,7 +41,7 @@ def make(engine: Engine) -> str:
     folder = Path(str(engine.folder), "flink")
     folder.mkdir()
     _context(folder, install())
-    given = {"BASE": PYTHON_BASE, "JAVA_OPTIONS": " ".join((*JAVA_OPTIONS, *java.BRIEF))}
+    given = {"BASE": PYTHON_BASE, "JAVA_OPTIONS": " ".join((*JAVA_OPTIONS, *java.SHORT_LIVED))}
     options = [word for item in given.items() for word in ("--build-arg", "=".join(item))]
     for variable, image in IMAGES.items():
         target = ["--target", _TARGETS[variable], "--tag", image]

@@ -253,7 +253,7 @@ def _answered(request: dict[str, Any]) -> Reply:
     if "questions" in request:
         ((question,), (message,)) = request["questions"], request["input"]
         answer = {"type": "predicate", "name": question["name"], "probability": _bad(message["content"])}
-        body = {"answers": [answer], "model": _SERVED}
+        body: dict[str, Any] = {"answers": [answer], "model": _SERVED}
     elif "input" in request:
         found = [{"object": "embedding", "index": at, "embedding": _vector(text)}
                  for at, text in enumerate(request["input"])]  # fmt: skip

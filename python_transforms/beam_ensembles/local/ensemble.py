@@ -92,12 +92,13 @@ class Ensemble:
             InvalidEnsemble: It is wrong; everything that is wrong is reported at once.
             TypeError: It is no mapping.
         """
-        if not isinstance(spec, Mapping):
-            text = f"spec is a mapping with the keys of an ensemble file; found: {type(spec).__name__}"
+        given: object = spec
+        if not isinstance(given, Mapping):
+            text = f"spec is a mapping with the keys of an ensemble file; found: {type(given).__name__}"
             raise TypeError(f"{text}; for a file call Ensemble(file)")
         made = cls.__new__(cls)
         files = files_below(os.path.abspath(base), trust)
-        made._open(OpenedBundle(yaml_of(dict(spec)), files, parameters or {}), prefix)
+        made._open(OpenedBundle(yaml_of(dict(given)), files, parameters or {}), prefix)
         return made
 
     @classmethod

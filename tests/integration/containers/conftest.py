@@ -15,7 +15,7 @@ from scripts.layout import GO_EXAMPLES, PYTHON
 from scripts.members import DIGITS
 from scripts.servers import prism as running_prism
 from scripts.toolchains import maven
-from scripts.toolchains.java import BRIEF
+from scripts.toolchains.java import SHORT_LIVED
 from tests.support.containers import engine_of_tests
 from tests.support.digits import answers
 from tests.support.patience import SECONDS
@@ -83,7 +83,7 @@ def go(engine: Engine, prism: str, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def java(engine: Engine, prism: str) -> Score:
     """Runs the Java digits pipeline likewise."""
-    program = ["java", *BRIEF, maven.OPENED, "-cp", DIGITS.jar, DIGITS.java_class]
+    program = ["java", *SHORT_LIVED, maven.OPENED, "-cp", DIGITS.jar, DIGITS.java_class]
     runner = ["--runner=PortableRunner", f"--jobEndpoint={prism}"]
 
     def score(

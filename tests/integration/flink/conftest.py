@@ -26,7 +26,7 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
         # What is killed in one job may end several of its tasks each time.
         "restart-strategy.fixed-delay.attempts": "20",
     }
-    jars, options = install(), Options(logs="flink-tests", settings=settings, java=java.BRIEF)
+    jars, options = install(), Options(logs="flink-tests", settings=settings, java=java.SHORT_LIVED)
     log = log_path(f"{options.logs}-workers")
     folder, cache = (tmp_path_factory.mktemp(name) for name in ("flink", "workers"))
     with worker_pool(log, cache) as workers, cluster(jars, folder, options) as running:
