@@ -97,7 +97,7 @@ def test_a_file_that_a_worker_sees_first_is_held_to_the_same(tmp_path: Path) -> 
 
 
 def test_an_untrusted_file_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of 6 kB whose ``n_jobs`` is 1,000 had each worker start a thousand Pythons."""
+    """A file of 6 kB whose ``n_jobs`` is 1,000 would have joblib start a thousand Pythons."""
     model = BaggingClassifier(GaussianNB(), n_estimators=2, n_jobs=2, random_state=0)
     with joblib.parallel_config("sequential"):
         wanted = model.fit(iris().x, iris().y).predict(iris().x)
