@@ -145,9 +145,14 @@ def _taken(table: pa.Table, at: np.ndarray) -> pa.Table:
     try:
         return table.take(pa.array(at))
     except pa.ArrowNotImplementedError:  # of views and of what is run-end encoded (pyarrow 25)
-        breaks = np.flatnonzero(np.diff(at) != 1) + 1
-        parts = [table.slice(run[0], len(run)) for run in np.split(at, breaks) if len(run)]
-        return pa.concat_tables(parts or [table.slice(0, 0)])
+        return pa.concat_tables([table.slice(run.start, len(run)) for run in _runs(at)])
+
+
+def _runs(at: np.ndarray) -> list[range]:
+    """Returns places in order as ranges without gaps, at least one."""
+    breaks = np.flatnonzero(np.diff(at) != 1) + 1
+    found = [range(int(run[0]), int(run[-1]) + 1) for run in np.split(at, breaks) if len(run)]
+    return found or [range(0)]
 
 
 class Pandas(Table):
@@ -164,7 +169,10 @@ class Pandas(Table):
         """Returns a DataFrame with the rows' own index and dtypes."""
         import pandas
 
-        frame = self._frame.iloc[at]
+        try:
+            frame = self._frame.iloc[at]
+        except pa.ArrowNotImplementedError:  # as of a table
+            frame = pandas.concat([self._frame.iloc[run.start : run.stop] for run in _runs(at)])
         new = {
             name: array.to_pandas(types_mapper=_nullable(pandas) if array.null_count else None).array
             for name, array in added

@@ -313,6 +313,19 @@ def test_sparse_columns(tmp_path: Path) -> None:
     assert scored["x"].dtype == frame["x"].dtype
 
 
+def test_a_column_that_pandas_cannot_take_rows_of(tmp_path: Path) -> None:
+    """Arrow has no kernel that takes some rows of views of text."""
+    views = pd.array(["a", "b" * 20, "c", None], dtype=pd.ArrowDtype(pa.string_view()))
+    frame = pd.DataFrame({"x": pd.array([1, None, 3, 4], "Int64"), "t": views}, index=[9, 8, 7, 6])
+    scored, failed = of_one(tmp_path, "int64", "x + 1").predict(frame, errors="split")
+    assert (scored.index.tolist(), scored["t"].tolist(), scored["y"].tolist()) == (
+        [9, 7, 6],
+        ["a", "c", pd.NA],
+        [2, 4, 5],
+    )
+    assert (failed.index.tolist(), failed["t"].tolist()) == ([8], ["b" * 20])
+
+
 def test_times_beyond_what_rows_hold_fail(tmp_path: Path) -> None:
     """Milliseconds that were taken for seconds are far away; written to a file they were no point in time."""
     rows = [{"x": "1700000000"}, {"x": "1700000000000"}, {"x": "-99999999999"}]
