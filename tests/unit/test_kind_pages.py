@@ -11,6 +11,13 @@ from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT
 
 STEPS: Final = "ARCHITECTURE.md, 'A new kind', says where a kind is named"
+EVERY_FRAMEWORK: Final = ROOT / "tests" / "support" / "every_framework.py"
+CLIENTS: Final = {
+    "go_examples/ensemble/frameworks_test.go": r'beam:"(\w+)"',
+    "java_examples/client/src/test/java/io/github/beamensembles/FrameworksIntegrationTest.java": r'"(\w+)"',
+}
+"""What names the columns that each client compares; one that it does not name is not compared, without an error."""
+OUTPUT: Final = r'"(\w+)": (?:"(?:array<|boolean|bytes|double|float|int|string)|None|\{"from")'
 FAMILY_PAGES: Final = {"combine": "combiners.md", "route": "routes.md", "apply": "functions.md"}
 
 
@@ -22,7 +29,15 @@ def test_a_kind_is_on_the_page_of_its_family(key: str, name: str) -> None:
 
 
 def test_go_and_java_score_a_node_of_each_model_kind() -> None:
-    text = (ROOT / "tests" / "support" / "every_framework.py").read_text(encoding="utf-8")
+    text = EVERY_FRAMEWORK.read_text(encoding="utf-8")
     nodes = set(re.findall(r'"model": "(\w+)"', text))
     models = {name for key, name in OWN_KINDS if key == "model"}
     assert nodes == models, f"add their nodes to tests/support/every_framework.py: {STEPS}"
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda path: path.rpartition(".")[2])
+def test_a_client_compares_each_column_of_that_ensemble(client: str) -> None:
+    made = set(re.findall(OUTPUT, EVERY_FRAMEWORK.read_text(encoding="utf-8"))) - {"type"}
+    named = set(re.findall(CLIENTS[client], (ROOT / client).read_text(encoding="utf-8")))
+    assert len(made) > 15
+    assert sorted(made - named) == [], f"compare these columns in {client}: {STEPS}"
