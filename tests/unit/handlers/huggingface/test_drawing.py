@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,16 @@ each_way = pytest.mark.parametrize(
 )
 
 
-def said(models: Models, node: Mapping[str, Any], type_: str, *rows: Any) -> list[Any]:
-    """Loads a node and gives what it says of each row; of ids the last ones, which are those it wrote."""
+def saying(models: Models, node: Mapping[str, Any], type_: str) -> Callable[..., list[Any]]:
+    """Loads a node; gives what says of each row what it draws: of ids the last ones, which are those it wrote."""
     member = load_node(models(node["uri"]).parent, {"given": type_}, node)
-    given: Columns = {"given": objects(*rows)}
-    found = member(given)["said"].tolist()
-    return [[ids[-4:] for ids in row] for row in found] if "method" in node else found
+
+    def said(*rows: Any) -> list[Any]:
+        given: Columns = {"given": objects(*rows)}
+        found = member(given)["said"].tolist()
+        return [[ids[-4:] for ids in row] for row in found] if "method" in node else found
+
+    return said
 
 
 @each_way
@@ -64,31 +68,27 @@ def test_a_row_draws_the_same_in_every_batch(
     models: Models, node: Mapping[str, Any], type_: str, rows: list[Any]
 ) -> None:
     seeded = {**node, "seed": 7}
-    together = said(models, seeded, type_, *rows)
-    assert together == [said(models, seeded, type_, row)[0] for row in rows]
-    assert said(models, seeded, type_, *reversed(rows)) == together[::-1]
+    said = saying(models, seeded, type_)
+    together = said(*rows)
+    assert together == [said(row)[0] for row in rows]
+    assert saying(models, seeded, type_)(*reversed(rows)) == together[::-1]
+    assert any(one != two for one, two in together), "each text of a row is drawn by itself"
 
 
 @each_way
 def test_another_seed_draws_otherwise_and_none_draws_anew(
     models: Models, node: Mapping[str, Any], type_: str, rows: list[Any]
 ) -> None:
-    found = [said(models, {**node, **seed}, type_, *rows) for seed in ({"seed": 7}, {"seed": 8}, {}, {})]
+    seven, eight, none = (saying(models, {**node, **seed}, type_) for seed in ({"seed": 7}, {"seed": 8}, {}))
+    found = [said(*rows) for said in (seven, eight, none, none)]
     assert all(one != two for at, one in enumerate(found) for two in found[at + 1 :])
-
-
-@each_way
-def test_each_text_of_a_row_is_drawn_by_itself(
-    models: Models, node: Mapping[str, Any], type_: str, rows: list[Any]
-) -> None:
-    assert any(one != two for one, two in said(models, {**node, "seed": 7}, type_, *rows))
 
 
 def test_beams_are_drawn_too(models: Models) -> None:
     node = {**DESCRIBE, "seed": 7}
     node["inference_args"] = {**node["inference_args"], "num_beams": 3}
-    together = said(models, node, "bytes", *IMAGES)
-    assert together == [said(models, node, "bytes", image)[0] for image in IMAGES]
+    said = saying(models, node, "bytes")
+    assert said(*IMAGES) == [said(image)[0] for image in IMAGES]
 
 
 def test_a_row_that_is_a_batch_of_its_own_draws_its_own(models: Models) -> None:
@@ -105,8 +105,6 @@ def test_a_row_that_is_a_batch_of_its_own_draws_its_own(models: Models) -> None:
 def test_others_draw_what_they_would_have_drawn(models: Models) -> None:
     import torch
 
-    before = torch.get_rng_state()
-    said(models, {**DESCRIBE, "seed": 7}, "bytes", *IMAGES)
     member = load_node(models("blip").parent, {"given": "bytes"}, {**DESCRIBE, "seed": 7})
     before = torch.get_rng_state()
     member({"given": objects(*IMAGES)})
