@@ -12,7 +12,7 @@ import bz2
 import functools
 import inspect
 import zlib
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from apache_beam.internal import pickler
@@ -30,7 +30,7 @@ def add_versions(
     response: beam_expansion_api_pb2.ExpansionResponse,
     ensemble: str,
     plugins: Mapping[str, str],
-    callers_coders: Container[str],
+    callers: beam_runner_api_pb2.Components,
 ) -> None:
     """Guards every pickled function and coder of an expansion, in place.
 
@@ -38,14 +38,15 @@ def add_versions(
         response: What the caller gets.
         ensemble: The ensemble's name, for the error.
         plugins: The versions of the distributions that add kinds which it uses, by name.
-        callers_coders: Ids of the coders that came with the request; they stay as they are.
+        callers: The components that came with the request, under the ids that they have in the answer. They stay as
+            they are: what they hold is never unpacked.
     """
     guard = functools.partial(version_guard.Guarded, ensemble, source=_SOURCE, plugins=plugins)
-    for transform in response.components.transforms.values():
-        if transform.spec.urn == common_urns.primitives.PAR_DO.urn:
+    for name, transform in response.components.transforms.items():
+        if transform.spec.urn == common_urns.primitives.PAR_DO.urn and name not in callers.transforms:
             _guard_function(transform.spec, guard)
     for name, coder in response.components.coders.items():
-        if coder.spec.urn == python_urns.PICKLED_CODER and name not in callers_coders:
+        if coder.spec.urn == python_urns.PICKLED_CODER and name not in callers.coders:
             _guard_coder(coder.spec, guard)
 
 

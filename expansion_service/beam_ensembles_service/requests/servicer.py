@@ -85,7 +85,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         response = expand(adapted.request, transform, self._environment(transform.bundle))
         restore(adapted, response, transform.expected_schemas())
         checkpoint()
-        add_versions(response, transform.ensemble, transform.plugins, adapted.renamed.coders)
+        add_versions(response, transform.ensemble, transform.plugins, adapted.renamed)
         for tag, schema in transform.batch_schemas().items():
             response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,12 +28,19 @@ BOTH = pytest.mark.parametrize("build", [like_go, like_java])
 Build = Callable[..., beam_expansion_api_pb2.ExpansionRequest]
 ROWS = schema("rows", a="double", b="double")
 PICKLED = wrappers_pb2.BytesValue(value=b"Foreign$cGFja2Vk").SerializeToString()
+FUNCTION = beam_runner_api_pb2.ParDoPayload(
+    do_fn=beam_runner_api_pb2.FunctionSpec(
+        urn=python_urns.PICKLED_DOFN_INFO, payload=base64.b64encode(b"not what bz2 packs")
+    )
+).SerializeToString()
 
 
 def _expand(build: Build, servicer: EnsembleExpansionServicer) -> beam_expansion_api_pb2.ExpansionResponse:
     request = build({"spec": MEAN_OF_TWO}, ROWS)
     request.components.coders[f"foreign@{request.namespace}"].spec.urn = python_urns.PICKLED_CODER
     request.components.coders[f"foreign@{request.namespace}"].spec.payload = PICKLED
+    request.components.transforms["foreign"].spec.urn = common_urns.primitives.PAR_DO.urn
+    request.components.transforms["foreign"].spec.payload = FUNCTION
     answer = servicer.Expand(request)
     assert not answer.error
     return answer
@@ -42,7 +50,7 @@ def _functions(answer: beam_expansion_api_pb2.ExpansionResponse) -> list[bytes]:
     return [
         beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).do_fn.payload
         for transform in answer.components.transforms.values()
-        if transform.spec.urn == common_urns.primitives.PAR_DO.urn
+        if transform.spec.urn == common_urns.primitives.PAR_DO.urn and transform.spec.payload != FUNCTION
     ]
 
 
@@ -84,9 +92,12 @@ def test_a_worker_of_another_version_unpickles_nothing(
 
 
 @BOTH
-def test_a_callers_own_coder_stays_as_it_is(build: Build, servicer: EnsembleExpansionServicer) -> None:
+def test_what_a_caller_has_pickled_itself_is_not_unpacked(
+    build: Build, servicer: EnsembleExpansionServicer
+) -> None:
     answer = _expand(build, servicer)
     assert PICKLED in [coder.spec.payload for coder in answer.components.coders.values()]
+    assert answer.components.transforms["foreign"].spec.payload == FUNCTION
 
 
 @BOTH
