@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import ssl
@@ -135,6 +136,10 @@ def test_callers_who_may_call_send_long_messages_on_one_connection(tmp_path: Pat
             assert raised.value.code() == grpc.StatusCode.NOT_FOUND
 
 
+def _no_more_files(*_: Any) -> Any:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
 class Context:
     """A call of a client's socket."""
 
@@ -150,7 +155,13 @@ class Context:
         return True
 
 
-def test_calls_that_are_let_in_make_room_for_their_messages() -> None:
+@pytest.mark.parametrize("has_files", [True, False], ids=["some", "none"])
+def test_calls_that_are_let_in_make_room_for_their_messages(
+    has_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_files:  # connections have taken all files that the process may open
+        monkeypatch.setattr(received_bytes.os, "listdir", _no_more_files)
+        monkeypatch.setattr(received_bytes.os, "dup", _no_more_files)
     received = ReceivedBytes(4 * MOST_BYTES)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

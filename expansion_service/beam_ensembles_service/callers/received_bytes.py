@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import os
+import resource
 import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +33,7 @@ DEFAULT_MESSAGE_BYTES: Final = 4 << 20
 _LOOK_SECONDS: Final = 0.25
 _OWN: Final = Path("/proc/self/fd")
 _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
+_NO_MORE_FILES: Final = (errno.EMFILE, errno.ENFILE)
 
 
 @dataclasses.dataclass(slots=True)
@@ -131,12 +134,38 @@ def _peer(connection: socket.socket) -> Endpoint | None:
 
 
 def _connections(port: int) -> Iterator[tuple[str, socket.socket]]:
-    """Yields this process's connections at a port with their names; each is a copy, so that it stays the same one."""
-    for name in os.listdir(_OWN):
+    """Yields this process's connections at a port with their names."""
+    for number in _descriptors():
         with contextlib.suppress(OSError):
-            link = os.readlink(_OWN / name)
+            link = os.readlink(_OWN / str(number))
             if not link.startswith("socket:"):
                 continue
-            with socket.socket(fileno=os.dup(int(name))) as connection:
+            with _connection(number) as connection:
                 if connection.family in _FAMILIES and connection.getsockname()[1] == port:
                     yield link, connection
+
+
+def _descriptors() -> Iterable[int]:
+    """Returns the numbers of all open files; where connections have taken all of them, those that there may be."""
+    try:
+        return [int(name) for name in os.listdir(_OWN)]
+    except OSError:
+        return range(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+@contextlib.contextmanager
+def _connection(number: int) -> Iterator[socket.socket]:
+    """Yields a copy of a connection, which stays the same one; where no file can be opened, the connection itself."""
+    try:
+        copy = os.dup(number)
+    except OSError as error:
+        if error.errno not in _NO_MORE_FILES:
+            raise
+        connection = socket.socket(fileno=number)
+        try:
+            yield connection
+        finally:
+            connection.detach()
+    else:
+        with socket.socket(fileno=copy) as connection:
+            yield connection
