@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import gzip
 import json
 import socket
 import threading
@@ -323,6 +325,15 @@ def test_calls_that_hang_are_no_more_than_so_many(monkeypatch: pytest.MonkeyPatc
     assert call_within(SECONDS, lambda: 7, "reading") == 7
     with pytest.raises(KeyError):
         call_within(SECONDS, lambda: {}[0], "reading")
+
+
+def test_what_storage_has_packed_stays_packed(tmp_path: Path) -> None:
+    for name, packed in (("m.gz", gzip.compress(b"\n" * 100)), ("m.bz2", bz2.compress(b"\n" * 100))):
+        place = tmp_path / name
+        place.write_bytes(packed)
+        with fetched(str(place)) as copy:
+            assert Path(copy).read_bytes() == packed
+        assert ensemble_text._content(str(place)) == packed
 
 
 def test_an_ensemble_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

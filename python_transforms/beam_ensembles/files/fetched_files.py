@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.local_files import is_pattern
-from beam_ensembles.files.storage import file_systems
+from beam_ensembles.files.storage import file_systems, open_stored
 from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import anywhere, is_within, open_web
@@ -184,7 +184,7 @@ def _listed(root: str) -> list[str]:
 
 def _copy_stored(path: str, target: str, reading: Reading, deadline: float) -> None:
     what, silence = f"reading '{path}'", reading.patience.silence
-    opened = call_within(silence, functools.partial(file_systems().open, path), what)
+    opened = call_within(silence, functools.partial(open_stored, path), what)
     with opened as source, open(target, "wb") as sink:
         while block := call_within(silence, functools.partial(source.read, _BLOCK), what):
             sink.write(block)

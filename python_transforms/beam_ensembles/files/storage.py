@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystems import FileSystems
@@ -21,3 +21,13 @@ def file_systems() -> type[FileSystems]:
     if FileSystems._pipeline_options is None and RuntimeValueProvider.runtime_options is None:
         FileSystems.set_options(PipelineOptions(flags=[]))
     return FileSystems
+
+
+def open_stored(place: str) -> BinaryIO:
+    """Opens a file, whose bytes are read as they are.
+
+    By default Beam unpacks a file whose name ends with ``.gz`` or ``.bz2``: 16 MiB of it at once, whatever they become.
+    """
+    from apache_beam.io.filesystem import CompressionTypes
+
+    return file_systems().open(place, compression_type=CompressionTypes.UNCOMPRESSED)

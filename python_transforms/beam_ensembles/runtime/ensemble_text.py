@@ -9,7 +9,7 @@ from typing import Final
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
-from beam_ensembles.files.storage import file_systems
+from beam_ensembles.files.storage import open_stored
 from beam_ensembles.files.uris import canonical
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.load import decoded, read_text
@@ -107,6 +107,6 @@ def _too_large(uri: str) -> str:
 
 
 def _content(uri: str) -> bytes:
-    with file_systems().open(uri) as file:
+    with open_stored(uri) as file:
         found: bytes = file.read(_MOST_BYTES + 1)
         return found

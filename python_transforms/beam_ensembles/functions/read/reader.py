@@ -15,14 +15,13 @@ from urllib.parse import urlsplit
 
 import requests
 import requests.adapters
-from apache_beam.io.filesystem import CompressionTypes
 from urllib3.exceptions import HTTPError
 
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.local_files import open_regular, path_of
-from beam_ensembles.files.storage import file_systems
+from beam_ensembles.files.storage import file_systems, open_stored
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import OtherHost, WebRefusal, open_web
 from beam_ensembles.functions.read.places import Places
@@ -189,7 +188,7 @@ class Reader:
 
 
 def _stored(place: str, most: int) -> bytes:
-    with file_systems().open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+    with open_stored(place) as file:
         found: bytes = file.read(most)
         return found
 
