@@ -18,7 +18,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.execution.answer_cache import cache_of
 from beam_ensembles.files import private_copy
 from beam_ensembles.files.ensemble_files import FileProblem, Files
-from beam_ensembles.files.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
+from beam_ensembles.files.local_files import Budget, TooMuch, contents, newest_match, open_regular, sha256_of
 from beam_ensembles.functions.read import reader
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.functions.read.reader import Limits, Reader
@@ -294,8 +294,41 @@ def test_a_file_that_others_can_change_is_checked_and_loaded_from_a_copy(tmp_pat
         assert Path(copy).read_bytes() == before
     model.rename(tmp_path / "own.onnx").write_bytes(before)
     model.symlink_to(tmp_path / "own.onnx")
-    with verified(checked) as own:
-        assert own == str(model)  # where a link leads is checked when it is loaded
+    with verified(checked) as copy:
+        (tmp_path / "own.onnx").write_text("exchanged")
+        assert Path(copy).read_bytes() == before
+
+
+def test_a_folder_with_links_that_others_can_change_is_checked_and_loaded_from_a_copy(tmp_path: Path) -> None:
+    """A link within a model of TensorFlow kept it from being copied, so that its graph could be exchanged."""
+    model, blobs = tmp_path / "snapshots" / "commit", tmp_path / "blobs"
+    for folder in (model / "part", blobs):
+        folder.mkdir(parents=True)
+    for file in (model / "graph", model / "part" / "weights", blobs / "blob", tmp_path / "secret"):
+        file.write_text(file.name)
+        file.chmod(0o666)
+    for name, target in (
+        ("same", "graph"),
+        ("again", "../../blobs/blob"),
+        ("more", "../../blobs/blob"),
+        ("folder", str(model / "part")),
+        ("stray", str(tmp_path / "secret")),
+    ):
+        (model / name).symlink_to(target)
+    copying = private_copy.out_of_reach(str(model), lambda _: [], is_pinned=False, may_name=lambda _: True)
+    with copying as copy:
+        for file in (model / "graph", model / "part" / "weights", blobs / "blob"):
+            file.write_text("exchanged")
+        names = ("graph", "same", "again", "more", "folder/weights")
+        assert [Path(copy, name).read_text() for name in names] == [
+            "graph",
+            "graph",
+            "blob",
+            "blob",
+            "weights",
+        ]
+        assert Path(copy, "again").samefile(Path(copy, "more"))
+        assert contents(copy).strays == ("the link 'stray', which leads out of the folder",)
 
 
 @pytest.mark.parametrize("replaced", ["model.txt", "part"])
@@ -320,7 +353,7 @@ def test_a_link_that_is_put_there_during_the_copy_is_not_followed(
 
     monkeypatch.setattr(private_copy, "open_regular", swapped)
     copying = private_copy.out_of_reach(
-        str(model / "model.txt"), lambda _: ["part/weights.txt"], is_pinned=False
+        str(model / "model.txt"), lambda _: ["part/weights.txt"], is_pinned=False, may_name=lambda _: False
     )
     with pytest.raises(OSError, match="leads out of the model's folder"), copying:
         pass

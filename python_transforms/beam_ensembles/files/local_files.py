@@ -76,9 +76,6 @@ class Contents:
 def contents(folder: str, budget: Budget | None = None) -> Contents:
     """Looks through a folder without reading a file.
 
-    The cache of the Hugging Face hub links the files of a ``snapshots/COMMIT`` to ``blobs`` two folders above; such
-    links stay inside.
-
     Raises:
         TooMuch: It has more files or folders in each other than ``budget`` allows.
     """
@@ -86,22 +83,35 @@ def contents(folder: str, budget: Budget | None = None) -> Contents:
     root = os.path.realpath(folder)
     files: list[str] = []
     strays: list[str] = []
-    inside = [os.path.join(root, "")]
-    if os.path.basename(os.path.dirname(root)) == _SNAPSHOTS:
-        inside.append(os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", ""))
+    inside = inside_of(root)
     for place, folders, names in os.walk(root):
         budget.spend(len(folders) + len(names) + 1)
         if place.count(os.sep) - root.count(os.sep) >= budget.folders:
             raise TooMuch(f"it has folders deeper than {budget.folders}")
         for path in (os.path.join(place, name) for name in (*folders, *names)):
             name = os.path.relpath(path, root)
-            if os.path.islink(path) and not os.path.realpath(path).startswith(tuple(inside)):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(inside):
                 strays.append(f"the link '{name}', which leads out of the folder")
             elif os.path.isfile(path):
                 files.append(name)
             elif not os.path.isdir(path):
                 strays.append(f"'{name}', which is not a file")
     return Contents(tuple(files), tuple(strays))
+
+
+def inside_of(root: str) -> tuple[str, ...]:
+    """Returns how the real paths start of what a folder may link to.
+
+    The cache of the Hugging Face hub links the files of a ``snapshots/COMMIT`` to ``blobs`` two folders above; such
+    links stay inside.
+
+    Args:
+        root: The folder's own real path.
+    """
+    inside = (os.path.join(root, ""),)
+    if os.path.basename(os.path.dirname(root)) == _SNAPSHOTS:
+        inside += (os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", ""),)
+    return inside
 
 
 def is_pattern(place: str) -> bool:

@@ -3,50 +3,56 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from beam_ensembles.files.fetched_files import Beside
-from beam_ensembles.files.local_files import open_regular, path_of
+from beam_ensembles.files.local_files import Budget, inside_of, open_regular, path_of
 from beam_ensembles.files.ownership import is_foreign
 from beam_ensembles.files.temporary import temporary_folder
 
 _BLOCK: Final = 1 << 20
+_DEEPEST: Final = Budget().folders
+_MayRead = Callable[[str], bool]
 
 
 @contextlib.contextmanager
-def out_of_reach(path: str, beside: Beside, *, is_pinned: bool) -> Iterator[str]:
+def out_of_reach(path: str, beside: Beside, *, is_pinned: bool, may_name: _MayRead) -> Iterator[str]:
     """Returns the path of a model, or of a private copy if other users can change the model.
 
     Args:
         path: A local file or folder.
         beside: Which files belong to it; they are copied too.
         is_pinned: Whether the copy is compared with a digest. If not, nobody vouches for what a link leads to: a copy
-            has only files that lie in the model's own folder, and a model with links is not copied.
+            has only files that lie in the model's own folder. Links out of a folder stay links, for its check.
+        may_name: Whether a real path may be read, where the model is one file: a link may stand for it.
 
     Raises:
         OSError: It cannot be copied.
     """
     names = tuple(beside(path)) if os.path.isfile(path) else ()
-    files = _files(path, names)
-    if not any(map(is_foreign, files)) or (not is_pinned and any(map(os.path.islink, files))):
+    if not any(map(is_foreign, _files(path, names))):
         yield path
         return
-    own = os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path))
-    copied = functools.partial(_copy, within=None if is_pinned else own)
+    inside = inside_of(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))
+
+    def is_inside(real: str) -> bool:
+        return is_pinned or real.startswith(inside)
+
     with temporary_folder("beam-ensembles-copy-") as folder:
         copy = os.path.join(folder, os.path.basename(path.rstrip("/")))
-        if os.path.isdir(path):
-            shutil.copytree(path, copy, symlinks=not is_pinned, copy_function=copied)
+        if os.path.isdir(path) and is_pinned:
+            shutil.copytree(path, copy, copy_function=lambda source, target: _copy(source, target, is_inside))
+        elif os.path.isdir(path):
+            _Folder(copy, inside).copy(path, copy)
         else:
-            copied(path, copy)
+            _copy(path, copy, lambda real: is_inside(real) or may_name(real))
         for name in names:
             target = os.path.join(folder, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            copied(os.path.join(os.path.dirname(path), name), target)
+            _copy(os.path.join(os.path.dirname(path), name), target, is_inside)
         yield copy
 
 
@@ -59,9 +65,51 @@ def _files(path: str, names: tuple[str, ...]) -> list[str]:
     return [path, *beside, *within]
 
 
-def _copy(source: str, target: str, within: str | None = None) -> str:
+class _Folder:
+    """Copies a folder that nobody vouches for.
+
+    Args:
+        copy: Where to.
+        inside: How the real paths start of what it may link to, its own first.
+    """
+
+    def __init__(self, copy: str, inside: tuple[str, ...]) -> None:
+        self._root, self._inside = copy, inside
+        self._linked: dict[str, str] = {}
+        """The copy of each file that a link leads to: many links to one file are one copy."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a folder in it."""
+        if target.count(os.sep) - self._root.count(os.sep) > _DEEPEST:
+            raise OSError(f"it has folders deeper than {_DEEPEST}")
+        os.mkdir(target, 0o700)
+        for name in os.listdir(source):
+            found, own = os.path.join(source, name), os.path.join(target, name)
+            if os.path.islink(found):
+                self._copy_link(found, own)
+            elif os.path.isdir(found):
+                self.copy(found, own)
+            else:
+                _copy(found, own, self._is_inside)
+
+    def _copy_link(self, source: str, target: str) -> None:
+        real = os.path.realpath(source)
+        if not self._is_inside(real):
+            os.symlink(os.readlink(source), target)
+        elif os.path.isdir(real):
+            os.symlink(os.path.join(self._root, os.path.relpath(real, self._inside[0])), target)
+        elif real in self._linked:
+            os.link(self._linked[real], target)
+        else:
+            self._linked[real] = _copy(source, target, self._is_inside)
+
+    def _is_inside(self, real: str) -> bool:
+        return real.startswith(self._inside)
+
+
+def _copy(source: str, target: str, may_read: _MayRead) -> str:
     with open_regular(source) as file, open(target, "xb") as sink:
-        if within is not None and not path_of(file).startswith(os.path.join(within, "")):
+        if not may_read(path_of(file)):
             raise OSError(f"'{source}' leads out of the model's folder")
         shutil.copyfileobj(file, sink, _BLOCK)
     return target

@@ -213,7 +213,12 @@ def _copied(node: CheckedNode[PinOptions], path: str) -> Iterator[str]:
     """Returns the path of a local model, or of a copy that no other user can change."""
     with contextlib.ExitStack() as ends:
         try:
-            copying = out_of_reach(path, node.kind.files_beside, is_pinned=node.options.sha256 is not None)
+            copying = out_of_reach(
+                path,
+                node.kind.files_beside,
+                is_pinned=node.options.sha256 is not None,
+                may_name=node.files.may_name,
+            )
             copy = ends.enter_context(copying)
         except OSError as error:
             text = f"'{node.uri}' cannot be copied before it is loaded: {error.strerror or error}"
