@@ -14,6 +14,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -241,16 +242,34 @@ def _place(node: CheckedNode[HubOptions]) -> Iterator[Place]:
             yield Place(os.path.abspath(path), is_vouched=is_vouched)
 
 
-@contextlib.contextmanager
-def _offline() -> Iterator[None]:
-    """Keeps transformers from the hub: a folder's configuration may name other models there, such as a backbone."""
-    constants: Any = importlib.import_module("huggingface_hub.constants")
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = before
+class _Offline:
+    """Keeps transformers from the hub: a folder's configuration may name other models there, such as a backbone.
+
+    The setting is the process's, and several threads load at one time: the last one to end restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count, self._before = 0, False
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        constants: Any = importlib.import_module("huggingface_hub.constants")
+        with self._lock:
+            if not self._count:
+                self._before = constants.HF_HUB_OFFLINE
+                constants.HF_HUB_OFFLINE = True
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count -= 1
+                if not self._count:
+                    constants.HF_HUB_OFFLINE = self._before
+
+
+_offline: Final = _Offline()
 
 
 def transformers_of(node: CheckedNode[HubOptions]) -> Any:

@@ -106,7 +106,13 @@ def test_nothing_of_the_hub_is_loaded_for_a_folder(models: Models, monkeypatch: 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     checked = check_node(models("classifier").parent, TEXT, MOOD | {"uri": "classifier"})
     with hub.opened(checked):
+        first, second = (hub.opened(checked) for _ in range(2))  # as threads do that load at one time
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
         assert huggingface_hub.constants.HF_HUB_OFFLINE is True
+    assert huggingface_hub.constants.HF_HUB_OFFLINE is True
+    second.__exit__(None, None, None)
     assert huggingface_hub.constants.HF_HUB_OFFLINE is False
 
 
