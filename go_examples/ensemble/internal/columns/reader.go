@@ -44,7 +44,9 @@ func (r *Reader) Read(row int) error { return r.row.read(row) }
 
 // readBatch reads the one record batch of a stream.
 func readBatch(batch []byte) (arrow.RecordBatch, error) {
-	stream, err := ipc.NewReader(bytes.NewReader(batch))
+	bounded := ipc.WithAllocator(memoryFor(batch))
+	messages := ipc.NewMessageReader(bytes.NewReader(batch), bounded, ipc.WithMetadataSizeLimit(int64(len(batch))))
+	stream, err := ipc.NewReaderFromMessageReader(messages, bounded)
 	if err != nil {
 		return nil, fmt.Errorf("the batch is not an Arrow stream: %w", err)
 	}
