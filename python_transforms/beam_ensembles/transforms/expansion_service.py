@@ -20,7 +20,12 @@ from beam_ensembles.connections.server import Server, one_line
 
 _ASKING: Final = ("DiscoverSchemaTransform", "Expand")
 _SECONDS: Final = 5.0
-_UNLIMITED: Final = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_MOST_BYTES: Final = 64 << 20
+"""Bytes of an answer, which a client holds as a whole; those of Go and Java take no more either."""
+_LIMITS: Final = [
+    ("grpc.max_receive_message_length", _MOST_BYTES),
+    ("grpc.max_send_message_length", -1),
+]
 
 Path = str | os.PathLike[str]
 
@@ -63,7 +68,7 @@ class ExpansionService:
         self._server = Server(address, Security.of(given, ARGUMENTS))
         self._channels: list[grpc.Channel] = []
         # Beam's provider logs a traceback where discovery fails, and goes on without any transform.
-        with self._server.open(_UNLIMITED) as channel:
+        with self._server.open(_LIMITS) as channel:
             self._check(channel)
 
     def _check(self, channel: grpc.Channel) -> None:
@@ -74,7 +79,7 @@ class ExpansionService:
             stub.Check(health_pb2.HealthCheckRequest(), timeout=_SECONDS)
 
     def __enter__(self) -> _Stub:
-        self._channels.append(self._server.open(_UNLIMITED))
+        self._channels.append(self._server.open(_LIMITS))
         return _Stub(self._channels[-1], self._server)
 
     def __exit__(

@@ -22,6 +22,7 @@ from beam_ensembles.cli.main import main
 from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security
 from beam_ensembles.connections.security import VARIABLES, is_loopback
 from beam_ensembles.connections.server import Server
+from beam_ensembles.transforms import expansion_service
 from tests.support.authority import Authority, Pair
 from tests.support.callers import assert_nobody_called
 from tests.support.guarded_server import REACHED, guarded_server
@@ -234,6 +235,19 @@ def test_tokens(known: Certificates, token: Path, tmp_path: Path) -> None:
                 how = "requires a token; name the file that holds it with token_file or BEAM_ENSEMBLES_TOKEN_FILE"
                 with pytest.raises(CannotConnect, match=how):
                     stub.Expand(beam_expansion_api_pb2.ExpansionRequest())
+
+
+def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = dict(expansion_service._LIMITS)
+    assert limits["grpc.max_receive_message_length"] == 64 << 20
+    limits["grpc.max_receive_message_length"] = len(REACHED)
+    monkeypatch.setattr(expansion_service, "_LIMITS", list(limits.items()))
+    with (
+        guarded_server(None) as address,
+        ExpansionService(address) as stub,
+        pytest.raises(CannotConnect, match="RESOURCE_EXHAUSTED"),
+    ):
+        stub.Expand(beam_expansion_api_pb2.ExpansionRequest())
 
 
 def test_artifacts_come_over_the_same_connection(known: Certificates, token: Path, tmp_path: Path) -> None:
