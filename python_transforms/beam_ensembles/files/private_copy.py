@@ -25,9 +25,9 @@ def out_of_reach(path: str, beside: Beside, *, is_pinned: bool, may_name: _MayRe
     Args:
         path: A local file or folder.
         beside: Which files belong to it; they are copied too.
-        is_pinned: Whether the copy is compared with a digest. If not, nobody vouches for what a link leads to: a copy
-            has only files that lie in the model's own folder. Links out of a folder stay links, for its check.
-        may_name: Whether a real path may be read, where the model is one file: a link may stand for it.
+        is_pinned: Whether the copy is compared with a digest. If not, nobody vouches for what a link leads to: the copy
+            of a folder has only files that lie in it, and links out of it stay links, for its check.
+        may_name: Whether a real path may be read. Where the model is a file, it and those beside it may be links there.
 
     Raises:
         OSError: It cannot be copied.
@@ -38,21 +38,21 @@ def out_of_reach(path: str, beside: Beside, *, is_pinned: bool, may_name: _MayRe
         return
     inside = inside_of(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))
 
-    def is_inside(real: str) -> bool:
-        return is_pinned or real.startswith(inside)
+    def may_read(real: str) -> bool:
+        return is_pinned or real.startswith(inside) or may_name(real)
 
     with temporary_folder("beam-ensembles-copy-") as folder:
         copy = os.path.join(folder, os.path.basename(path.rstrip("/")))
         if os.path.isdir(path) and is_pinned:
-            shutil.copytree(path, copy, copy_function=lambda source, target: _copy(source, target, is_inside))
+            shutil.copytree(path, copy, copy_function=lambda source, target: _copy(source, target, may_read))
         elif os.path.isdir(path):
             _Folder(copy, inside).copy(path, copy)
         else:
-            _copy(path, copy, lambda real: is_inside(real) or may_name(real))
+            _copy(path, copy, may_read)
         for name in names:
             target = os.path.join(folder, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            _copy(os.path.join(os.path.dirname(path), name), target, is_inside)
+            _copy(os.path.join(os.path.dirname(path), name), target, may_read)
         yield copy
 
 
