@@ -66,7 +66,7 @@ func StartService(ctx context.Context, options ServiceOptions) (*Service, error)
 	if ctx == nil {
 		return nil, failure("ensemble: the context of ensemble.StartService is nil; use context.Background()")
 	}
-	command := []string{options.Python, "-m", "beam_ensembles_service"}
+	command := serviceOf(options.Python)
 	if options.Python == "" {
 		var err error
 		if command, err = serviceCommand(ctx); err != nil {
@@ -185,17 +185,23 @@ func (p *pool) remove(folder string, s *starting) {
 	}
 }
 
+// serviceOf runs a service with a Python. It imports nothing from the folder in
+// which this process runs (-P), where others may be able to write.
+func serviceOf(python string) []string {
+	return []string{python, "-P", "-m", "beam_ensembles_service"}
+}
+
 // serviceCommand finds how to run a service on this machine.
 func serviceCommand(ctx context.Context) ([]string, error) {
 	if python := os.Getenv(pythonVariable); python != "" {
-		return []string{python, "-m", "beam_ensembles_service"}, nil
+		return serviceOf(python), nil
 	}
 	if path, err := exec.LookPath("beam-ensembles"); err == nil {
 		return []string{path, "serve"}, nil
 	}
 	const find = "import importlib.util as i, sys; sys.exit(i.find_spec('beam_ensembles_service') is None)"
-	if path, err := exec.LookPath("python3"); err == nil && exec.CommandContext(ctx, path, "-c", find).Run() == nil {
-		return []string{path, "-m", "beam_ensembles_service"}, nil
+	if path, err := exec.LookPath("python3"); err == nil && exec.CommandContext(ctx, path, "-P", "-c", find).Run() == nil {
+		return serviceOf(path), nil
 	}
 	return nil, failure("ensemble: no address of an expansion service is given (WithExpansionAddr or %s), and none "+
 		"can be started: install the Python package from a checkout of beam-ensembles (pip install '.[all]'), or set %s "+

@@ -45,7 +45,7 @@ echo ended >> "$LOG"
 		t.Error(err)
 	}
 	flags := strings.Join(serviceFlags(runtime.GOOS), " ")
-	want := "-m beam_ensembles_service " + flags + " --trust " + folder + "\nended\n"
+	want := "-P -m beam_ensembles_service " + flags + " --trust " + folder + "\nended\n"
 	if text, _ := os.ReadFile(log); string(text) != want {
 		t.Errorf("runs %q, not %q", text, want)
 	}

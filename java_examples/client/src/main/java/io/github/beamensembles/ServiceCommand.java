@@ -65,7 +65,7 @@ final class ServiceCommand {
   private static List<String> program(Map<String, String> environment) {
     String python = environment.get(PYTHON_VARIABLE);
     if (python != null) {
-      return List.of(python, "-m", MODULE);
+      return serviceOf(python);
     }
     return onPath(environment, "beam-ensembles")
         .map(it -> List.of(it, "serve"))
@@ -73,7 +73,7 @@ final class ServiceCommand {
             () ->
                 onPath(environment, "python3")
                     .filter(ServiceCommand::hasService)
-                    .map(it -> List.of(it, "-m", MODULE)))
+                    .map(ServiceCommand::serviceOf))
         .orElseThrow(
             () ->
                 new EnsembleException(
@@ -83,6 +83,14 @@ final class ServiceCommand {
                         + " of beam-ensembles (pip install '.[all]'), or set "
                         + PYTHON_VARIABLE
                         + " to a Python that has it"));
+  }
+
+  /**
+   * Runs a service with a Python. It imports nothing from the folder in which this program runs
+   * (-P), where others may be able to write.
+   */
+  private static List<String> serviceOf(String python) {
+    return List.of(python, "-P", "-m", MODULE);
   }
 
   private static Optional<String> onPath(Map<String, String> environment, String name) {
@@ -97,7 +105,7 @@ final class ServiceCommand {
 
   private static boolean hasService(String python) {
     try {
-      return new ProcessBuilder(python, "-c", CAN_IMPORT).start().waitFor() == 0;
+      return new ProcessBuilder(python, "-P", "-c", CAN_IMPORT).start().waitFor() == 0;
     } catch (IOException e) {
       return false;
     } catch (InterruptedException e) {

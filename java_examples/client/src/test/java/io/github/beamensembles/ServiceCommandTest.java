@@ -52,7 +52,7 @@ public class ServiceCommandTest {
     program("beam-ensembles", "exit 0");
 
     assertCommand(
-        List.of("/my/python", "-m", "beam_ensembles_service"),
+        List.of("/my/python", "-P", "-m", "beam_ensembles_service"),
         Map.of("BEAM_ENSEMBLES_PYTHON", "/my/python", "PATH", folder.getRoot().toString()));
   }
 
@@ -76,7 +76,7 @@ public class ServiceCommandTest {
   public void thenAPythonThatHasTheService() throws IOException {
     String python = program("python3", "exit 0");
 
-    assertCommand(List.of(python, "-m", "beam_ensembles_service"), path());
+    assertCommand(List.of(python, "-P", "-m", "beam_ensembles_service"), path());
   }
 
   @Test
