@@ -10,22 +10,29 @@ from typing import Any, Final
 from beam_ensembles.files.bounded_json import JsonError, NoJsonError, load_json
 from beam_ensembles.files.local_files import TooMuch, contents
 
-_CONFIGURATIONS: Final = (
-    "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",
-    "processor_config.json", "special_tokens_map.json", "speaker_embeddings_path.json", "tokenizer_config.json",
-    "video_preprocessor_config.json",
-)  # fmt: skip
-_OF_A_VERSION: Final = re.compile(r"config\..*\.json")
-"""Configurations that later versions of transformers take instead, as ``configuration_files`` says."""
+_CONFIGURATIONS: Final = ("byte_maps.json", "special_tokens_map.json", "speaker_embeddings_path.json")
+_IS_CONFIGURATION: Final = re.compile(r"\w*config(\..*)?\.json")
+"""Files such as ``tokenizer_config.json``, and ``config.4.0.0.json``, which transformers takes instead where
+``configuration_files`` says so."""
 _TOKENS: Final = "special_tokens_map.json"
 """A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
 _IS_TOKENS: Final = re.compile(r"\w+_tokens?")
 _INDEX: Final = ".index.json"
 _NAMES_A_FILE: Final = ("gguf_file", "transformers_weights")
 """Keys that name a file to load instead of the folder's own."""
-_NAMES_OPTIONS: Final = ("init_inputs", "jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
-"""Keys with arguments of tokenizers and options of other libraries' tokenizers, which may name any file."""
-_NAMES_A_PLACE: Final = re.compile(r"\w*_(dir|file|filename|folder|path)s?")
+_NAMES_OPTIONS: Final = (
+    "checkpoint_path", "init_inputs", "jumanpp_kwargs", "mecab_kwargs", "megatron_config", "sudachi_kwargs",
+    "tesseract_config", "tokenizer_kwargs",
+)  # fmt: skip
+"""Keys with arguments of tokenizers, and of other libraries and programs, which may name any file or module."""
+_HOLDS_WORDS: Final = ("decompose_map", "entity_vocab", "merge_map", "merges", "vocab")
+"""Keys with a tokenizer's words themselves, where tokenizers takes a text for the name of their file."""
+_NAMES_A_CLASS: Final = (
+    "feature_extractor_type", "image_processor_type", "processor_class", "tokenizer_class", "video_processor_type"
+)  # fmt: skip
+_IS_CLASS: Final = re.compile(r"\w*(Backend|FeatureExtractor|Processor|ProcessorWithLM|Tokenizer)(Fast|Pil)?")
+"""Which classes they name: transformers would load any that it has, models with all that those load too."""
+_NAMES_A_PLACE: Final = re.compile(r"\w*_(dir|file|filename|folder|path|spm)s?|ocr_lang")
 _NOT_READ: Final = ("_name_or_path", "name_or_path", "special_tokens_map_file", "tokenizer_file")
 """Keys with the place that a model had where it was made; transformers does not look there."""
 
@@ -44,7 +51,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     found: set[str] = set()
     for path in within.files:
         name = os.path.basename(path)
-        if name in _CONFIGURATIONS or name.endswith(_INDEX) or _OF_A_VERSION.fullmatch(name):
+        if name in _CONFIGURATIONS or name.endswith(_INDEX) or _IS_CONFIGURATION.fullmatch(name):
             content = read_json_file(os.path.join(folder, path))
             found |= {f"{part} in {path}" for part in _outside(content)}
             found |= {f"{part} in {path}" for part in (_no_tokens(content) if name == _TOKENS else ())}
@@ -85,8 +92,7 @@ def _outside(part: Any) -> Iterator[str]:
     if not isinstance(part, Mapping):
         return
     for key, value in part.items():
-        is_file = key in _NAMES_A_FILE and not _is_inside(value)
-        if value and (key in _NAMES_OPTIONS or is_file or _is_elsewhere(key, value)):
+        if value and (key in _NAMES_OPTIONS or _is_elsewhere(key, value) or _is_no_such(key, value)):
             yield f"'{key}: {value}'"
         yield from _outside(value)
 
@@ -98,6 +104,15 @@ def _is_elsewhere(key: str, value: Any) -> bool:
     if key in _NOT_READ or not isinstance(value, str) or not _NAMES_A_PLACE.fullmatch(key):
         return False
     return value.startswith(("/", "~", "\\")) or ":" in value or ".." in re.split(r"[/\\]", value)
+
+
+def _is_no_such(key: str, value: Any) -> bool:
+    """Whether a key has something else than what it is for."""
+    if key in _NAMES_A_FILE:
+        return not _is_inside(value)
+    if key in _NAMES_A_CLASS:
+        return not isinstance(value, str) or _IS_CLASS.fullmatch(value) is None
+    return key in _HOLDS_WORDS and isinstance(value, str)
 
 
 def _no_tokens(content: Any) -> Iterator[str]:

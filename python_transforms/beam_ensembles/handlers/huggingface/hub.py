@@ -180,7 +180,8 @@ def _check_folder(node: NodeView[HubOptions], place: str, path: str, weights: bo
 def _untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a folder that loads files from elsewhere, and how to trust it."""
     return (
-        f"'{place}' would load files from elsewhere ({listed(list(parts))}), but it is neither pinned nor trusted; "
+        f"'{place}' would load files from elsewhere, or what is not for them ({listed(list(parts))}), "
+        "but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
@@ -278,9 +279,8 @@ def transformers_of(node: CheckedNode[HubOptions]) -> Any:
     Raises:
         InvalidEnsemble: ``not_installed``: it is not there; the message says how to install it.
     """
+    without_kernels()
     try:
-        # With this package transformers runs code of the hub that a model's configuration names.
-        sys.modules["kernels"] = None  # type: ignore[assignment]
         import torch  # noqa: F401 - transformers itself does without, and fails later
         from PIL import Image  # noqa: F401
 
@@ -288,4 +288,14 @@ def transformers_of(node: CheckedNode[HubOptions]) -> Any:
     except ImportError as exc:
         raise not_installed(node, EXTRA, exc) from exc
     transformers.utils.logging.disable_progress_bar()  # nobody sees a worker's progress
+    # Where an argument is lost on its way transformers asks on standard input whether to run a model's code.
+    importlib.import_module("transformers.dynamic_module_utils").TIME_OUT_REMOTE_CODE = 0  # type: ignore[attr-defined]
     return transformers
+
+
+def without_kernels() -> None:
+    """Hides a package with which transformers runs code of the hub that a model's configuration names.
+
+    transformers looks for it while it is imported, as Beam's handlers do.
+    """
+    sys.modules["kernels"] = None  # type: ignore[assignment]

@@ -106,6 +106,7 @@ class HuggingFaceKind(Kind[HuggingFaceOptions]):
 
     def load(self, node: CheckedNode[HuggingFaceOptions]) -> Member:
         """Loads the model, or the pipeline, through Beam's handler."""
+        hub.without_kernels()
         beam = member.handlers_of(node, "huggingface_inference", hub.EXTRA)
         if node.options.task is not None:
             return load_task(node, beam, hub.transformers_of(node))

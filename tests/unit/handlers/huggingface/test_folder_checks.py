@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from beam_ensembles.handlers.support import member
 from tests.support.nodes import check_node, load_node, problems_of
 
 if TYPE_CHECKING:
@@ -38,6 +40,16 @@ OUTSIDE: list[tuple[str, dict[str, Any]]] = [
     ("preprocessor_config.json", {"class_info_file": "/etc/classes.json"}),
     ("preprocessor_config.json", {"repo_path": "../.."}),
     ("model.safetensors.index.json", {"weight_map": {"a": "../other/model.safetensors"}}),
+    ("tokenizer_config.json", {"vocab": "passwd"}),
+    ("tokenizer_config.json", {"merges": "/etc/passwd"}),
+    ("tokenizer_config.json", {"tokenizer_class": "AutoModel"}),
+    ("byte_maps.json", {"decompose_map": "/etc/rules.json"}),
+    ("audio_tokenizer_config.json", {"audio_tokenizer_name_or_path": "/models/other"}),
+    ("processor_config.json", {"processor_class": "BertModel"}),
+    ("preprocessor_config.json", {"tesseract_config": "-c debug_file=/tmp/written"}),
+    ("preprocessor_config.json", {"ocr_lang": "../../tmp/own"}),
+    ("config.json", {"model_args": {"checkpoint_path": "model.pth"}}),
+    ("adapter_config.json", {"megatron_config": {"a": 1}, "megatron_core": "antigravity"}),
 ]
 
 
@@ -75,7 +87,19 @@ def test_shards_beside_the_index_are_the_folders_own(tmp_path: Path) -> None:
 
 def test_the_place_that_a_model_had_once_is_not_looked_at(tmp_path: Path) -> None:
     write(tmp_path, "config.json", {"_name_or_path": "/home/somebody/model"})
-    write(tmp_path, "tokenizer_config.json", {"special_tokens_map_file": "/root/map.json", "init_inputs": []})
+    own = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "processor_class": "Wav2Vec2ProcessorWithLM",
+        "vocab": {},
+    }
+    write(
+        tmp_path,
+        "tokenizer_config.json",
+        {"special_tokens_map_file": "/root/map.json", "init_inputs": [], **own},
+    )
+    write(
+        tmp_path, "preprocessor_config.json", {"ocr_lang": "eng+deu", "tesseract_config": "", "merges": None}
+    )
     write(
         tmp_path,
         "special_tokens_map.json",
@@ -114,6 +138,32 @@ def test_nothing_of_the_hub_is_loaded_for_a_folder(models: Models, monkeypatch: 
     assert huggingface_hub.constants.HF_HUB_OFFLINE is True
     second.__exit__(None, None, None)
     assert huggingface_hub.constants.HF_HUB_OFFLINE is False
+
+
+def test_nobody_is_asked_whether_to_run_code(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``run -`` reads rows on standard input, and a row that is 1 would be the answer."""
+    folder = models("classifier")
+    transformers = hub.transformers_of(check_node(folder.parent, TEXT, MOOD | {"uri": "classifier"}))
+    monkeypatch.setattr("builtins.input", lambda _: "1")
+    with pytest.raises(ValueError, match="custom code"):
+        transformers.dynamic_module_utils.resolve_trust_remote_code(None, str(folder), False, True)
+
+
+def test_kernels_are_hidden_before_transformers_is_imported(
+    models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = models("classifier")
+    monkeypatch.delitem(sys.modules, "kernels", raising=False)
+    found: list[bool] = []
+
+    def handlers_of(*_: Any) -> Any:
+        found.append("kernels" in sys.modules)
+        raise NotImplementedError
+
+    monkeypatch.setattr(member, "handlers_of", handlers_of)
+    with pytest.raises(NotImplementedError):
+        load_node(folder.parent, TEXT, MOOD | {"uri": "classifier"})
+    assert found == [True]
 
 
 def test_code_of_the_hub_is_never_run(models: Models, tmp_path: Path) -> None:
