@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import hashlib
 import io
@@ -20,8 +21,10 @@ import pytest
 import skops.io
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
-from sklearn.ensemble import BaggingClassifier
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -35,6 +38,7 @@ from beam_ensembles.errors import (
 from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.sklearn import skops_header
 from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.sklearn.skops_objects import check_objects
 from beam_ensembles.handlers.xgboost.header import read_header as read_booster
 from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
@@ -162,6 +166,67 @@ def attack_skops(data: bytes) -> Any:
         if header.untrusted or skops.io.get_untrusted_types(file=path):
             return header.untrusted
         return np.shape(skops.io.load(path).predict(np.ones((3, 4))))
+
+
+@functools.cache
+def _stacked() -> Any:
+    inner = GaussianNB().fit(iris().x, iris().y)
+    model = StackingClassifier([("a", inner)], GaussianNB(), cv="prefit").fit(iris().x, iris().y)
+    model.named_estimators_ = {}  # a Bunch needs trust
+    return model
+
+
+def _any_method(_: Path) -> Any:
+    model = copy.copy(_stacked())
+    model.stack_method_ = ["fit"]
+    return model
+
+
+def _any_method_of_a_chain(_: Path) -> Any:
+    chain = ClassifierChain(GaussianNB())
+    chain.chain_method_, chain.estimators_ = "fit", [GaussianNB()]
+    return chain
+
+
+def _other_memory(_: Path) -> Any:
+    numbers = np.random.RandomState(0)
+    model = DummyClassifier(strategy="uniform", random_state=numbers).fit(iris().x, iris().y)
+    numbers.set_state(("MT19937", numbers.get_state()[1], 700, 0, 0.0))
+    return model
+
+
+def _within_an_array(folder: Path) -> Any:
+    model = GaussianNB().fit(iris().x, iris().y)
+    model.note = np.array([None, {"a": (_other_memory(folder),)}], dtype=object)
+    return model
+
+
+@pytest.mark.parametrize("lie", [_any_method, _any_method_of_a_chain, _other_memory, _within_an_array])
+def test_objects_of_known_types_that_do_something_else_are_refused(
+    tmp_path: Path, lie: Callable[[Path], Any]
+) -> None:
+    (tmp_path / "model.skops").write_bytes(skops.io.dumps(lie(tmp_path)))
+    checked = check_node(tmp_path, FOUR, NODE, trust=False)
+    with pytest.raises(InvalidEnsemble, match=r"bad_model_file.*(may name auto|start at 700 of 624)"):
+        KINDS["model", "sklearn"].load(checked)
+
+
+def test_an_untrusted_file_keeps_no_files(tmp_path: Path) -> None:
+    """``fit`` writes pickles to a pipeline's folder, and reads those that it finds there."""
+    model = _stacked()
+    model.note = make_pipeline(GaussianNB(), memory=str(tmp_path / "kept"))
+    (tmp_path / "model.skops").write_bytes(skops.io.dumps(model))
+    loaded = skops.io.load(tmp_path / "model.skops")
+    check_objects(loaded)
+    assert loaded.note.memory is None
+    np.testing.assert_array_equal(loaded.predict(iris().x), model.predict(iris().x))
+
+
+def test_generators_of_numpy_need_trust(tmp_path: Path) -> None:
+    model = GaussianNB().fit(iris().x, iris().y)
+    model.note = np.random.default_rng(0)
+    (tmp_path / "model.skops").write_bytes(skops.io.dumps(model))
+    assert ("untrusted_file", "uri") in problems_of(tmp_path, FOUR, NODE, trust=False)
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,13 @@ def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
     if lacking:
         text = _untrusted(str(node.uri), lacking)
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
-    return skops.io.load(place, trusted=untrusted)
+    model = skops.io.load(place, trusted=untrusted)
+    if not is_vouched:
+        from beam_ensembles.handlers.sklearn.skops_objects import check_objects
+
+        with refused(node):
+            check_objects(model)
+    return model
 
 
 def _types_that_need_trust(node: CheckedNode[SklearnOptions], place: str) -> Sequence[str]:

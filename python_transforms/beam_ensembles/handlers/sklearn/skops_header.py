@@ -43,6 +43,9 @@ _LONGEST_HEADER: Final = 1 << 14
 """Bytes of an array that are read for its header; numpy takes at most 10,000."""
 _PLAIN: Final = ("builtins", "collections", "datetime", "functools", "numpy", "operator", "scipy.special")
 """Packages whose types hold values and compute safely, whatever a file says."""
+_RANDOM: Final = "numpy.random."
+_RANDOM_STATE: Final = "numpy.random.mtrand.RandomState"
+"""The only one of numpy's generators that scikit-learn takes; a seed of another one may say how large it is."""
 _IN_NUMPY: Final = (
     "calibration", "compose", "decomposition._pca", "discriminant_analysis", "dummy", "ensemble._bagging",
     "ensemble._stacking", "ensemble._voting", "ensemble._weight_boosting", "feature_selection", "impute._base",
@@ -199,6 +202,8 @@ def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
 
 
 def _is_safe(name: str) -> bool:
+    if name.startswith(_RANDOM) and name != _RANDOM_STATE:
+        return False
     known = (*_PLAIN, *(f"sklearn.{part}" for part in _IN_NUMPY))
     return any(name == one or name.startswith(f"{one}.") for one in known)
 
