@@ -49,6 +49,9 @@ def code_of(folder: Path, *layers: dict[str, Any]) -> tuple[str, ...]:
         ),
         layer("Dense") | {"config": {"name": "d", "activation": function("relu", "builtins")}},
         layer("Dense") | {"config": {"name": "d", "activation": function("gelu", "keras.activations")}},
+        layer(
+            "Switch", "keras.src.ops.core", inbound_nodes=[{"args": [0, [function("get_item", "keras.ops")]]}]
+        ),
         layer("StringLookup") | {"config": {"name": "s", "vocabulary": ["a", "b"]}},
     ],
 )
@@ -71,6 +74,10 @@ def test_layers_of_keras_itself_only_compute(tmp_path: Path, one: dict[str, Any]
         (layer("Dense", registered_name="my_team>Net"), "keras.layers.my_team>Net"),
         (layer("Dense") | {"config": {"name": "d", "a": function("get_file", "keras.utils")}}, "keras.utils.get_file"),
         (layer("Dense") | {"config": {"name": "d", "a": function("system", "os")}}, "os.system"),
+        (layer("Switch", "keras.src.ops.core", a=function("TFSMLayer", "keras.layers")), "keras.layers.TFSMLayer"),
+        (layer("Switch", "keras.src.ops.core", a=function("Map", "keras.ops")), "keras.ops.Map"),
+        (layer("Switch", "keras.src.ops.core", a=function("AUC", "builtins")), "builtins.AUC"),
+        (layer("Switch", "keras.src.ops.core", a=function("get", "keras.losses")), "keras.losses.get"),
         (layer("Dense", config={"name": "d", "a": {"class_name": "__lambda__", "config": {}}}), "a Python lambda"),
         (layer("StringLookup") | {"config": {"name": "s", "vocabulary": "/etc/passwd"}}, "the file '/etc/passwd'"),
     ],

@@ -31,6 +31,13 @@ _AT_THE_TOP: Final = ("DTypePolicy", "Functional", "Model", "Sequential")
 """Classes of the module ``keras`` itself."""
 _FOREIGN: Final = ("FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper")
 """Layers that run code of the file, or load another one."""
+_OF_FUNCTIONS: Final = re.compile(
+    r"builtins|keras\.(activations|constraints|initializers|losses|metrics|ops|quantizers|random|regularizers)"
+)
+"""Modules whose functions compute. Keras takes classes for functions, too, which operations such as ``Switch`` call
+with any arguments: a layer that loads another model would be made so."""
+_IS_FUNCTION: Final = re.compile(r"(?!(?:deserialize|get|serialize)$)[a-z_][a-z0-9_]*")
+"""Names of functions, not of classes, nor of those functions that make any object."""
 _PLAIN: Final = ("__bytes__", "__ellipsis__", "__keras_tensor__", "__numpy__", "__slice__", "__tensor__")
 """What Keras calls values that are no objects of a class."""
 _Ends = Mapping[str, str]
@@ -170,8 +177,8 @@ def _only_computes(part: Mapping[str, Any]) -> bool:
     if not isinstance(module, str) or not isinstance(name, str) or registered not in (None, name):
         return False
     if name == "function":
-        is_own = module == "builtins" or _COMPUTING.fullmatch(module) is not None
-        return is_own and str(part.get("config")).isidentifier()
+        is_known = _IS_FUNCTION.fullmatch(str(part.get("config"))) is not None
+        return is_known and _OF_FUNCTIONS.fullmatch(module) is not None
     if module == "keras":
         return name in _AT_THE_TOP
     return _COMPUTING.fullmatch(module) is not None and name.isidentifier() and name not in _FOREIGN
