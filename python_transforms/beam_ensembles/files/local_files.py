@@ -108,10 +108,10 @@ def inside_of(root: str) -> tuple[str, ...]:
     Args:
         root: The folder's own real path.
     """
-    inside = (os.path.join(root, ""),)
-    if os.path.basename(os.path.dirname(root)) == _SNAPSHOTS:
-        inside += (os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", ""),)
-    return inside
+    own = os.path.join(root, "")
+    if os.path.basename(os.path.dirname(root)) != _SNAPSHOTS:
+        return (own,)
+    return own, os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", "")
 
 
 def is_pattern(place: str) -> bool:

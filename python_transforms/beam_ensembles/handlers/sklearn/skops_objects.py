@@ -46,7 +46,7 @@ def _parts(found: Any) -> Iterable[Any]:
     if isinstance(found, list | tuple | set | frozenset):
         return (*own, *found)
     if isinstance(found, np.ndarray) and found.dtype.hasobject:
-        return np.asarray(found).ravel().tolist()  # type: ignore[no-any-return]
+        return np.asarray(found).ravel().tolist()
     return own
 
 
