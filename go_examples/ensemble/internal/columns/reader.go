@@ -44,6 +44,9 @@ func (r *Reader) Read(row int) error { return r.row.read(row) }
 
 // readBatch reads the one record batch of a stream.
 func readBatch(batch []byte) (arrow.RecordBatch, error) {
+	if err := checkSchema(batch); err != nil {
+		return nil, fmt.Errorf("the batch is not an Arrow stream: %w", err)
+	}
 	bounded := ipc.WithAllocator(memoryFor(batch))
 	messages := ipc.NewMessageReader(bytes.NewReader(batch), bounded, ipc.WithMetadataSizeLimit(int64(len(batch))))
 	stream, err := ipc.NewReaderFromMessageReader(messages, bounded)
@@ -129,10 +132,15 @@ func (r *rowReader) open(column arrow.Array) error {
 	fields := make([]arrow.Array, rows.NumField())
 	for i := range fields {
 		fields[i] = rows.Field(i)
+		if fields[i].Len() < rows.Len() {
+			return errFields
+		}
 	}
 	kind := rows.DataType().(*arrow.StructType)
 	return r.openFields(func(name string) []int { return fieldIndex(kind, name) }, fields)
 }
+
+var errFields = errors.New("its fields have fewer rows than it")
 
 func fieldIndex(t *arrow.StructType, name string) []int {
 	if i, ok := t.FieldIdx(name); ok {

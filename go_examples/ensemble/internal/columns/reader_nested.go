@@ -97,6 +97,9 @@ func (r *mapReader) open(column arrow.Array) error {
 		return err
 	}
 	r.ends = ends
+	if last := ends[len(ends)-1]; maps.Keys().Len() < last || maps.Items().Len() < last {
+		return errFields
+	}
 	if err := r.key.open(maps.Keys()); err != nil {
 		return err
 	}

@@ -174,6 +174,13 @@ func bytesIn(column arrow.Array, ends []int) ([]byte, []int, error) {
 	return all, ends, err
 }
 
+var errBits = errors.New("it has fewer bits than rows")
+
+// holds reports whether there is a bit for each row of a column.
+func holds(bits []byte, column arrow.ArrayData) bool {
+	return len(bits) >= (column.Offset()+column.Len()+7)/8
+}
+
 // flagReader reads booleans.
 type flagReader struct {
 	at    *bool
@@ -186,6 +193,9 @@ func (r *flagReader) open(column arrow.Array) error {
 		return otherType(column, "bool")
 	}
 	r.flags = flags
+	if bits := flags.Data().Buffers()[1]; flags.Len() > 0 && (bits == nil || !holds(bits.Bytes(), flags.Data())) {
+		return errBits
+	}
 	return nil
 }
 

@@ -96,17 +96,18 @@ func TestReaderTakesDamagedBatches(t *testing.T) {
 			t.Fatalf("reads the first %d bytes of %d", length, len(batch))
 		}
 	}
-	body := 8 + int(binary.LittleEndian.Uint32(batch[4:])) // Behind the schema, whose lengths arrow-go believes.
-	for at := body; at < len(batch)-16; at += 8 {
-		damaged := bytes.Clone(batch)
-		binary.LittleEndian.PutUint64(damaged[at:], 1<<46)
-		_ = tryRead(reflect.TypeFor[listTypes](), damaged)
+	for at := 0; at < len(batch)-16; at += 4 { // Some of these are lengths.
+		for _, length := range []uint64{1 << 46, 1<<31 - 1} {
+			damaged := bytes.Clone(batch)
+			binary.LittleEndian.PutUint64(damaged[at:], length)
+			_ = tryRead(reflect.TypeFor[listTypes](), damaged)
+		}
 	}
 	random, refused := rand.New(rand.NewSource(1)), 0
 	for range 2000 {
 		damaged := bytes.Clone(batch)
 		for range 1 + random.Intn(4) {
-			damaged[body+random.Intn(len(damaged)-8-body)] = byte(random.Intn(256))
+			damaged[random.Intn(len(damaged)-8)] = byte(random.Intn(256))
 		}
 		if tryRead(reflect.TypeFor[listTypes](), damaged) != nil {
 			refused++

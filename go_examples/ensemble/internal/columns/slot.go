@@ -33,6 +33,9 @@ func (s *slot) open(column arrow.Array) error {
 	s.nulls = nil
 	if column.NullN() > 0 {
 		s.nulls = column
+		if !holds(column.NullBitmapBytes(), column.Data()) {
+			return s.wrong(errBits)
+		}
 	}
 	if err := s.reader.open(column); err != nil {
 		return s.wrong(err)
