@@ -96,7 +96,11 @@ def endpoint_of(peer: str) -> Endpoint | None:
 
 def _sockets(state: str, port: int) -> Iterator[Socket]:
     """Yields the open sockets in a state whose own side has a port."""
-    mark, nobody = f":{port:04X}", _nobody()
+    mark = f":{port:04X}"
+    try:
+        nobody = _nobody()
+    except OSError:  # no file can be opened: what is nobody's number could be taken for a user's
+        return
     for table in _TABLES:
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
@@ -113,12 +117,15 @@ def _sockets(state: str, port: int) -> Iterator[Socket]:
 
 
 def _nobody() -> int | None:
-    """Returns the number of all users outside of this user namespace; None if the namespace holds every user."""
-    try:
-        counts = [int(line.split()[2]) for line in _USERS.read_text(encoding="ascii").splitlines()]
-        return None if sum(counts) >= _ALL_USERS - 1 else int(_NOBODY.read_text(encoding="ascii"))
-    except OSError:
+    """Returns the number of all users outside of this user namespace; None if the namespace holds every user.
+
+    Raises:
+        OSError: The system has namespaces, and does not tell.
+    """
+    if not _USERS.exists():
         return None
+    counts = [int(line.split()[2]) for line in _USERS.read_text(encoding="ascii").splitlines()]
+    return None if sum(counts) >= _ALL_USERS - 1 else int(_NOBODY.read_text(encoding="ascii"))
 
 
 def _endpoint(text: str) -> Endpoint:

@@ -44,6 +44,10 @@ def test_a_user_without_a_number_in_this_namespace_is_unknown(
         for mapped, user in (("0 0 4294967295", os.geteuid()), ("0 100000 65536", None)):
             users.write_text(f"{mapped}\n")
             assert [one.user for one in listening_sockets(port)] == [user]
+        users.unlink()  # a kernel without namespaces
+        assert [one.user for one in listening_sockets(port)] == [os.geteuid()]
+        users.mkdir()  # which cannot be read, as where no file can be opened
+        assert listening_sockets(port) == []
 
 
 def test_a_socket_that_one_process_closed_is_nobodys() -> None:
