@@ -160,8 +160,8 @@ def test_calls_that_are_let_in_make_room_for_their_messages(
     has_files: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_files:  # connections have taken all files that the process may open
-        monkeypatch.setattr(received_bytes.os, "listdir", _no_more_files)
-        monkeypatch.setattr(received_bytes.os, "dup", _no_more_files)
+        monkeypatch.setattr(os, "listdir", _no_more_files)
+        monkeypatch.setattr(os, "dup", _no_more_files)
     received = ReceivedBytes(4 * MOST_BYTES)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -30,4 +30,5 @@ def open_stored(place: str) -> BinaryIO:
     """
     from apache_beam.io.filesystem import CompressionTypes
 
-    return file_systems().open(place, compression_type=CompressionTypes.UNCOMPRESSED)
+    found: BinaryIO = file_systems().open(place, compression_type=CompressionTypes.UNCOMPRESSED)
+    return found
