@@ -14,6 +14,8 @@ _CONFIGURATIONS: Final = ("byte_maps.json", "special_tokens_map.json", "speaker_
 _IS_CONFIGURATION: Final = re.compile(r"\w*config(\..*)?\.json")
 """Files such as ``tokenizer_config.json``, and ``config.4.0.0.json``, which transformers takes instead where
 ``configuration_files`` says so."""
+READ: Final = ("*config*.json", "*.index.json", *(f"*{name}" for name in _CONFIGURATIONS))
+"""Patterns of the files that are looked through, as the hub takes them."""
 _TOKENS: Final = "special_tokens_map.json"
 """A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
 _IS_TOKENS: Final = re.compile(r"\w+_tokens?")

@@ -29,7 +29,7 @@ from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.files.ensemble_files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import option
-from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from beam_ensembles.handlers.huggingface.folder_checks import READ, reaches_out
 from beam_ensembles.handlers.support.beam_config import Accepted
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.member import not_installed
@@ -231,7 +231,8 @@ def _place(node: CheckedNode[HubOptions]) -> Iterator[Place]:
         if os.path.exists(name):  # transformers would take that
             text = f"'{os.path.abspath(name)}' lies where the worker runs, and would be loaded instead of '{uri}'"
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)])
-        yield Place(name, node.options.revision)
+        with _of_the_hub(node, name) as place:
+            yield place
         return
     with verified(node, folders=True) as path:
         is_vouched = node.options.sha256 is not None or node.is_trusted
@@ -241,6 +242,31 @@ def _place(node: CheckedNode[HubOptions]) -> Iterator[Place]:
             raise InvalidEnsemble([problem])
         with _offline():
             yield Place(os.path.abspath(path), is_vouched=is_vouched)
+
+
+@contextlib.contextmanager
+def _of_the_hub(node: CheckedNode[HubOptions], name: str) -> Iterator[Place]:
+    """Looks through the configurations of a model of the hub; yields the commit that they are of.
+
+    Raises:
+        InvalidEnsemble: ``untrusted_file``: it would load files from elsewhere.
+    """
+    hub: Any = importlib.import_module("huggingface_hub")
+    with contextlib.ExitStack() as ends:
+        try:
+            folder = hub.snapshot_download(name, revision=node.options.revision, allow_patterns=list(READ))
+        except hub.errors.LocalEntryNotFoundError as exc:
+            folder = getattr(exc, "snapshot_path", None)  # what transformers fetched of it when it loaded it
+            if folder is None:
+                raise
+            ends.enter_context(_offline())  # nothing else may come that was not looked at
+        if parts := reaches_out(str(folder)):
+            text = (
+                f"'{node.uri}' would load files from elsewhere, or what is not for them ({listed(list(parts))}); "
+                "download it, look at it, and name its folder, pinned with 'sha256' or in a trusted one"
+            )
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+        yield Place(name, os.path.basename(os.path.normpath(folder)))
 
 
 class _Offline:

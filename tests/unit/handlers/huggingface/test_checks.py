@@ -15,6 +15,7 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files, sha256_of
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.registry import KINDS
 from tests.support.interpreter import run_python
 from tests.support.media import objects
@@ -261,6 +262,23 @@ def test_a_model_that_is_not_in_the_cache_is_named(models: Models) -> None:
     with pytest.raises(InvalidEnsemble, match="cannot load 'hf:somebody/mood'") as caught:
         KINDS[("model", "huggingface")].load(node)
     assert caught.value.problems[0].code == "load_failed"
+
+
+def test_a_model_of_the_hub_is_held_to_the_same_as_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    node = hub_node(("huggingface.co",))
+    place = tmp_path / "models--somebody--mood" / "snapshots" / node.spec.options["revision"]
+    place.mkdir(parents=True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with hub.opened(node) as found:
+        assert (found.name, found.revision) == ("somebody/mood", place.name)
+    (place / "tokenizer_config.json").write_text('{"vocab": "/etc/passwd"}')
+    with pytest.raises(InvalidEnsemble, match=r"untrusted_file.*'vocab: /etc/passwd'"), hub.opened(node):
+        pass
 
 
 def test_a_model_of_the_hub_comes_from_the_cache(
