@@ -315,7 +315,8 @@ def transformers_of(node: CheckedNode[HubOptions]) -> Any:
         raise not_installed(node, EXTRA, exc) from exc
     transformers.utils.logging.disable_progress_bar()  # nobody sees a worker's progress
     # Where an argument is lost on its way transformers asks on standard input whether to run a model's code.
-    importlib.import_module("transformers.dynamic_module_utils").TIME_OUT_REMOTE_CODE = 0  # type: ignore[attr-defined]
+    modules: Any = importlib.import_module("transformers.dynamic_module_utils")
+    modules.TIME_OUT_REMOTE_CODE = 0
     return transformers
 
 

@@ -15,6 +15,9 @@ from beam_ensembles.errors import ModelFormatError, listed
 _NAMES_A_METHOD: Final = ("chain_method", "chain_method_", "stack_method", "stack_method_")
 """Attributes with the methods that a model calls on the models within it, by name and with the rows."""
 _METHODS: Final = ("auto", "decision_function", "predict", "predict_log_proba", "predict_proba", "transform")
+_ARGUMENTS: Final = ("inv_kw_args", "kw_args")
+_PARTLY: Final = "where"
+"""The argument of numpy's functions that leaves parts of the answer as the memory was before."""
 _CACHE: Final = "memory"
 """The attribute with a folder in which ``fit`` keeps pickles, and reads those that are there."""
 _NUMBERS: Final = 624
@@ -25,10 +28,11 @@ def check_objects(model: Any) -> None:
     """Checks a model and all that it holds; takes away the folders in which it would keep files.
 
     Raises:
-        ModelFormatError: A model in it would call others by other methods than those that predict, or its random
-            numbers would come from memory that is not theirs.
+        ModelFormatError: A model in it would call others by other methods than those that predict, or something else
+            than its own methods, or would answer with memory that is not its own.
     """
-    waiting, seen = [model], set()
+    waiting: list[Any] = [model]
+    seen: set[int] = set()
     while waiting:
         found = waiting.pop()
         if id(found) not in seen:  # all of them stay alive: the model holds them
@@ -46,7 +50,7 @@ def _parts(found: Any) -> Iterable[Any]:
     if isinstance(found, list | tuple | set | frozenset):
         return (*own, *found)
     if isinstance(found, np.ndarray) and found.dtype.hasobject:
-        return np.asarray(found).ravel().tolist()
+        return list(np.asarray(found).ravel())
     return own
 
 
@@ -58,6 +62,12 @@ def _check(found: Any) -> None:
     if isinstance(found, type) or not getattr(found, "__dict__", None):
         return
     attributes = vars(found)
+    own = next((name for name in attributes if callable(getattr(type(found), str(name), None))), None)
+    if own is not None:
+        raise ModelFormatError(f"its {type(found).__name__} has something else for '{str(own)[:100]}'")
+    for name in _ARGUMENTS:
+        if isinstance(said := attributes.get(name), Mapping) and _PARTLY in said:
+            raise ModelFormatError(f"'{name}' of its {type(found).__name__} sets '{_PARTLY}'")
     for name in _NAMES_A_METHOD:
         said = attributes.get(name)
         methods = said if isinstance(said, list | tuple) else [] if said is None else [said]

@@ -4,6 +4,7 @@ import joblib
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import StackingClassifier, VotingClassifier
@@ -33,7 +34,7 @@ models = {
     ),
     "stacked": StackingClassifier([("a", trees)], cv=2),
     "steps": make_pipeline("passthrough", trees),
-    "behind": make_pipeline(scaled.set_output(transform="pandas"), trees),
+    "behind": make_pipeline(scaled.set_output(transform="pandas"), clone(trees)),
 }
 for name, model in models.items():
     joblib.dump(model.fit(frame, target > 2), f"{name}.joblib")
