@@ -76,6 +76,8 @@ def test_layers_of_keras_itself_only_compute(tmp_path: Path, one: dict[str, Any]
         (layer("Dense") | {"config": {"name": "d", "a": function("system", "os")}}, "os.system"),
         (layer("Switch", "keras.src.ops.core", a=function("TFSMLayer", "keras.layers")), "keras.layers.TFSMLayer"),
         (layer("Switch", "keras.src.ops.core", a=function("Map", "keras.ops")), "keras.ops.Map"),
+        (layer("__lambda__"), "a Python lambda"),
+        (layer("__typespec__", spec_name="Dense"), "keras.layers.__typespec__"),
         (layer("Switch", "keras.src.ops.core", a=function("AUC", "builtins")), "builtins.AUC"),
         (layer("Switch", "keras.src.ops.core", a=function("get", "keras.losses")), "keras.losses.get"),
         (layer("Dense", config={"name": "d", "a": {"class_name": "__lambda__", "config": {}}}), "a Python lambda"),

@@ -172,7 +172,7 @@ def _named(part: Mapping[str, Any]) -> str:
 def _only_computes(part: Mapping[str, Any]) -> bool:
     """Whether an object is a value, or of a class or a function of Keras's own that computes."""
     module, name, registered = part.get("module"), part["class_name"], part.get("registered_name")
-    if module is None:
+    if module is None or str(name).startswith("__"):  # which Keras knows by this name, whatever the module is
         return name in _PLAIN
     if not isinstance(module, str) or not isinstance(name, str) or registered not in (None, name):
         return False
