@@ -105,7 +105,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         Ensemble.from_sklearn(FOREST[1], tmp_path)
     with pytest.raises(EnsembleError, match="is not fitted"):
         Ensemble.from_sklearn(VotingClassifier([LINEAR]), tmp_path)
-    model = VotingClassifier([LINEAR]).fit(IRIS.data, IRIS.target * 2.0)
+    model = VotingClassifier([LINEAR]).fit(IRIS.data.to_numpy(), IRIS.target * 2.0)
     with pytest.raises(EnsembleError, match="labels are of type float"):
         Ensemble.from_sklearn(model, tmp_path)
     with pytest.raises(ValueError, match="also the name of the file"):
