@@ -320,7 +320,11 @@ def write(folder: Path, port: int, url: str) -> None:
 
 
 def _of_row(answers: Answers, at: int) -> dict[str, Any]:
-    return {name: np.asarray(values)[at : at + 1].tolist()[0] for name, values in answers.items()}
+    """Returns what each column has for a row; in a list, rows may be lists of another length each."""
+    return {
+        name: values[at] if isinstance(values, list) else np.asarray(values).tolist()[at]
+        for name, values in answers.items()
+    }
 
 
 def main(folder: Path) -> None:
