@@ -83,9 +83,13 @@ def run_suites(frameworks: Path) -> list[str]:
     """
     env = toolchains.environment()
     with (
-        servers.frameworks(frameworks) as variables,
+        servers.frameworks(frameworks) as reached,
         servers.service(
-            *TRUSTED, frameworks, flags=USED, variables=variables, installed=frameworks / PLUGINS
+            *TRUSTED,
+            frameworks,
+            flags=[*USED, *(word for host in reached.hosts for word in ("--allow-host", host))],
+            variables=reached.variables,
+            installed=frameworks / PLUGINS,
         ) as service,
         servers.prism() as prism,
     ):

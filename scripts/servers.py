@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts.layout import PRISM, PYTHON
 from scripts.processes import serving
@@ -75,17 +76,31 @@ def prism() -> Iterator[str]:
         yield address
 
 
+class Reached(NamedTuple):
+    """How workers reach the models that others serve.
+
+    Attributes:
+        variables: Environment variables for those that no address names.
+        hosts: Addresses of others, which the service has to allow.
+    """
+
+    variables: dict[str, str]
+    hosts: list[str]
+
+
 @contextlib.contextmanager
-def frameworks(folder: Path) -> Iterator[dict[str, str]]:
+def frameworks(folder: Path) -> Iterator[Reached]:
     """Creates an ensemble with a node of every framework, and serves the remote ones of its models.
 
     Args:
         folder: Where its files go.
 
     Yields:
-        The environment variables with which workers reach those that are not named by an address.
+        How workers reach those.
     """
     command: Command = [PYTHON, "-m", "tests.support.every_framework", folder]
     with serving(command, re.compile(r"serving (\S+)"), log=log_path("frameworks")):
-        variables: dict[str, str] = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-        yield variables
+        found = [
+            json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("environment", "hosts")
+        ]
+        yield Reached(*found)

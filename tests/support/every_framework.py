@@ -3,9 +3,10 @@
 ``python -m tests.support.every_framework FOLDER`` writes ``every.json``, its models and ``rows.json`` (a list of
 ``{row, expected}``) into a folder, and the files of ``whole_language`` beside them; it prints ``serving FOLDER``, and
 serves the models of its remote nodes until standard input ends. Vertex AI is a stand-in, which is reached with the
-environment variables of ``environment.json``; so is the server of ``chat``, ``embed`` and ``decisions``, which answers
-by rules, over real HTTP. TensorRT needs a GPU: where it runs, its node has a file of its own, ``gpu.json`` (its answers
-are ``on_gpu`` in ``rows.json``), elsewhere ``left_out.json`` says why not.
+environment variables of ``environment.json``; so is the server of ``chat``, ``embed`` and ``decisions``, which
+answers by rules, over real HTTP, at the address in ``hosts.json``. TensorRT needs a GPU: where it runs, its node has
+a file of its own, ``gpu.json`` (its answers are ``on_gpu`` in ``rows.json``), elsewhere ``left_out.json`` says why
+not.
 """
 
 from __future__ import annotations
@@ -336,7 +337,8 @@ def main(folder: Path) -> None:
         chat_server(_answered) as language,
     ):
         (folder / "environment.json").write_text(json.dumps(variables), encoding="utf-8")
-        write(folder, server.port, language.url.replace("127.0.0.1", "localhost"))
+        (folder / "hosts.json").write_text(json.dumps([language.url.removesuffix("/v1")]), encoding="utf-8")
+        write(folder, server.port, language.url)
         whole_language.write(folder)
         print(f"serving {folder}", flush=True)
         sys.stdin.read()
