@@ -30,11 +30,11 @@ demo: ## Train three models, call their ensemble from Python, Go and Java, compa
 	@python3 -m scripts.demo
 
 .PHONY: examples
-examples: setup ## Run the examples in every language, compare the answers; ONLY=NAME runs one
+examples: setup ## Run the examples in every language, compare the answers; ONLY='NAME NAME' runs some
 	@$(PYTHON) -m scripts.examples $(ONLY)
 
 .PHONY: test
-test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
+test: setup ## Everything that must hold: lint, types, import contracts, all tests (.ci/run leaves out three examples)
 	@$(TWO_AT_A_TIME) test-python test-security lint test-conformance test-java test-go
 	@$(MAKE) --no-print-directory test-integration
 	@$(TWO_AT_A_TIME) examples test-image test-flink
