@@ -90,7 +90,7 @@ class Ensemble:
 
         Raises:
             InvalidEnsemble: It is wrong; everything that is wrong is reported at once.
-            TypeError: It is no mapping.
+            TypeError: It is not a mapping.
         """
         given: object = spec
         if not isinstance(given, Mapping):

@@ -27,8 +27,8 @@ const (
 var errSchema = errors.New("a length in its schema goes beyond its end, or it has too many fields")
 
 // checkSchema makes sure that arrow-go can read the schema of a stream: it takes
-// as much memory as the lengths in there say. What is shorter than it should be is
-// left to arrow-go, or panics.
+// as much memory as the lengths in there say. A schema that is too short is left
+// to arrow-go, or panics.
 func checkSchema(stream []byte) error {
 	start := bytesOfOffset
 	if len(stream) < 2*bytesOfOffset {

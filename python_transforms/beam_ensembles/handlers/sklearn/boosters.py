@@ -113,13 +113,14 @@ def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> 
 
 
 def keep_categories_behind_steps(model: Any, pandas: Any) -> None:
-    """Makes the boosters behind other steps of a model, such as a ``ColumnTransformer``, look at what they get.
+    """Replaces the methods of boosters behind other steps of a model, such as a ``ColumnTransformer``.
 
-    Only a call shows which columns the steps pass on as they come. LightGBM's models get their categories there, too.
-    XGBoost's would take whole numbers for the places of categories, and refuse them.
+    Only a call shows which columns the steps pass on as they come, so these methods look at what they get. LightGBM's
+    models get their categories there, too. XGBoost's would take whole numbers for the places of categories, and refuse
+    them.
 
     Args:
-        model: The loaded model; the methods of such models in it are replaced.
+        model: The loaded model, which is changed.
         pandas: The module.
     """
     seen = {id(one) for one in as_given(model)}
