@@ -25,10 +25,8 @@ def locked_environment(name: str, *, compiled: bool = False) -> Path:
     def work() -> None:
         log = log_path(f"{name}-environment")
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
-        if compiled:
-            install_lock(lock, log, python)
-        else:
-            install(["--require-hashes", "-r", lock], log, python)
+        install_lock(lock, log, python, is_compiled=compiled)
+        if not compiled:
             lend_bytecode(folder)
 
     made.make(work)

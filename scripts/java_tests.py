@@ -5,17 +5,12 @@ from __future__ import annotations
 import sys
 
 from scripts.program import exit_code
-from scripts.shell import Missing
 from scripts.toolchains import java, maven
 
 
 def test() -> bool:
     """Runs them; returns whether all is well."""
-    try:
-        java.require()
-    except Missing as exc:
-        print(f"mvn: {exc}", file=sys.stderr)
-        return False
+    java.require()
     return maven.verify()
 
 

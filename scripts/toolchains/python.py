@@ -72,12 +72,12 @@ def _install_locked(lock: Path, made: Made) -> str:
     return f"{packages(lock)} packages installed"
 
 
-def install_lock(lock: Path, log: Path, python: Path = PYTHON) -> None:
+def install_lock(lock: Path, log: Path, python: Path = PYTHON, *, is_compiled: bool = True) -> None:
     """Installs what a lock pins and compiles it, as pip does, unless uv's own ``UV_COMPILE_BYTECODE`` says otherwise.
 
     Else each process would compile what it imports, forever where ``PYTHONDONTWRITEBYTECODE`` is set.
     """
-    compiled = [] if "UV_COMPILE_BYTECODE" in os.environ else ["--compile-bytecode"]
+    compiled = ["--compile-bytecode"] if is_compiled and "UV_COMPILE_BYTECODE" not in os.environ else []
     install(["--require-hashes", *compiled, "-r", lock], log, python)
 
 
