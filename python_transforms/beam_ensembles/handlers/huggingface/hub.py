@@ -177,11 +177,15 @@ def _check_folder(node: NodeView[HubOptions], place: str, path: str, weights: bo
     return Described(read_config(node, path), path)
 
 
+def _reaching_out(place: str, parts: Sequence[str]) -> str:
+    """Returns the start of the message for a model whose configurations say what they may not."""
+    return f"'{place}' would load files from elsewhere, or what is not for them ({listed(list(parts))})"
+
+
 def _untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a folder that loads files from elsewhere, and how to trust it."""
     return (
-        f"'{place}' would load files from elsewhere, or what is not for them ({listed(list(parts))}), "
-        "but it is neither pinned nor trusted; "
+        f"{_reaching_out(place, parts)}, but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
@@ -262,7 +266,7 @@ def _of_the_hub(node: CheckedNode[HubOptions], name: str) -> Iterator[Place]:
             ends.enter_context(_offline())  # nothing else may come that was not looked at
         if parts := reaches_out(str(folder)):
             text = (
-                f"'{node.uri}' would load files from elsewhere, or what is not for them ({listed(list(parts))}); "
+                f"{_reaching_out(str(node.uri), parts)}; "
                 "download it, look at it, and name its folder, pinned with 'sha256' or in a trusted one"
             )
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
