@@ -41,6 +41,7 @@ class RankKind(Kind[RankOptions]):
     )
     gives = "top: a list of rows with a field each, candidate and score where the declared type has no other names."
     options = RankOptions
+    members_have_places = True
 
     def check(self, node: NodeView[RankOptions]) -> Mapping[str, Type | None]:
         """Checks that there are lists of one length and numbers to sort them by; the declared type names the fields."""

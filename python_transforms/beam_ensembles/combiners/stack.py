@@ -45,6 +45,8 @@ class StackKind(Kind[StackOptions]):
     takes = "The members: columns of numbers or tensors: the results of predict_proba, decision_function or predict."
     gives = "features: a tensor of all their numbers, in that order, then those of passthrough."
     options = StackOptions
+    members_have_places = True
+    gives_features = True
 
     def check(self, node: NodeView[StackOptions]) -> Mapping[str, Type | None]:
         """Checks that there are only numbers; the features are as many, of the dtype that holds them all."""

@@ -21,8 +21,6 @@ TASKS: Final = (LABEL_TASK, NUMBER_TASK, LIST_TASK)
 ENSEMBLE: Final = "ensemble"
 PROBABILITIES: Final = "probabilities of "
 """Before a vote's name: the column of probabilities that it would have if its file asked for it."""
-FEATURES: Final = ("stack", "rank")
-"""Combiners whose members have places: a model behind them was trained with all of them."""
 _NO_ANSWER: Final = frozenset(("confidence", "agreement", "unanimous"))
 """Outputs that say how sure a node is, not what it answers."""
 
@@ -218,7 +216,7 @@ def ensemble_subject(
 
 def are_votes(node: CheckedNode) -> bool:
     """Whether the columns that a node reads are answers themselves: not where it makes features of them."""
-    return node.spec.kind == "combine" and node.spec.target not in FEATURES
+    return node.spec.kind == "combine" and not node.kind.members_have_places
 
 
 def with_own(answer: Answer, node: CheckedNode, own: Mapping[str, tuple[object, ...]]) -> Answer:
@@ -236,7 +234,7 @@ def member_subjects(
     read = {name for node in graph.nodes if are_votes(node) for name in node.spec.columns}
     found = []
     for node in graph.nodes:
-        is_asked = node.spec.kind == "model" or (node.spec.kind == "combine" and node.spec.target != "stack")
+        is_asked = node.spec.kind == "model" or (node.spec.kind == "combine" and not node.kind.gives_features)
         answer = columns.answer(name for name in node.outputs if is_asked or name in read)
         if answer is not None:
             answer = with_own(answer, node, own)

@@ -225,6 +225,13 @@ class Kind(abc.ABC, Generic[O_co]):
     """
     work: Work = Work.LIGHT
     """What a call keeps busy on the worker."""
+    members_have_places: bool = False
+    """Whether a combiner's inputs are parts of what it makes, such as features, each in its place.
+
+    Otherwise they are rival answers: an evaluation compares them with each other, and leaves one out.
+    """
+    gives_features: bool = False
+    """Whether a combiner's output is for a model behind it, and no answer that an evaluation compares with a label."""
     call_rows: int | None = None
     """The most rows of one call where the node does not say how many; None: as many as there are."""
     distribution: Distribution | None = None
