@@ -267,3 +267,27 @@ def test_what_reads_a_node_that_is_not_enabled(folder: Path) -> None:
     nodes = line(", enabled: false") + "  both: {combine: mean, inputs: [made, y], outputs: {both: double}}\n"
     with pytest.raises(InvalidEnsemble, match=r"not_enabled.*'made' is made by the node 'line'"):
         handler(folder, nodes)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+@pytest.mark.parametrize("shape", ["number", "tensor", "list", "row"])
+@pytest.mark.parametrize("number", [1_000_000, 1_999_999_999, 2**53, 2**62])
+def test_whole_numbers_next_to_each_other_are_not_the_same(number: int, shape: str, dtype: str) -> None:
+    """Neighbours agreed from 1,000,000 on: a relative tolerance is for fractions."""
+    if number > np.iinfo(dtype).max:
+        pytest.skip("the type has no such number")
+
+    def column(one: int) -> np.ndarray:
+        if shape == "number":
+            return np.array([one], dtype)
+        if shape == "tensor":
+            return np.array([[one, 2]], dtype)
+        values = np.empty(1, object)
+        values[0] = [one] if shape == "list" else {"id": one}
+        return values
+
+    for apart, tolerance, agree in ((0, 0.0, 1), (1, 0.0, 0), (1, 1.0, 1), (3, 2.0, 0)):
+        columns = {"a": column(number), "b": column(number + apart)}
+        found = compare([("a", "b")], columns, tolerance)
+        assert (found.agreements, found.disagreements) == (agree, 1 - agree)
+        assert found.difference == (apart if shape in ("number", "tensor") else None)
