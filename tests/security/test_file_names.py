@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import grpc
 import pytest
@@ -23,6 +25,7 @@ from beam_ensembles.functions.read import reader
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.functions.read.reader import Limits, Reader
 from beam_ensembles.graph import check_text
+from beam_ensembles.handlers.support.file_bytes import opened_bytes
 from beam_ensembles.handlers.support.model_file import verified
 from beam_ensembles.registry import KINDS
 from tests.support.expansion_requests import like_go, schema
@@ -312,11 +315,9 @@ def test_a_folder_with_links_that_others_can_change_is_checked_and_loaded_from_a
         ("again", "../../blobs/blob"),
         ("more", "../../blobs/blob"),
         ("folder", str(model / "part")),
-        ("stray", str(tmp_path / "secret")),
     ):
         (model / name).symlink_to(target)
-    copying = private_copy.out_of_reach(str(model), lambda _: [], is_pinned=False, may_name=lambda _: True)
-    with copying as copy:
+    with _private_copy(model) as copy:
         for file in (model / "graph", model / "part" / "weights", blobs / "blob"):
             file.write_text("exchanged")
         names = ("graph", "same", "again", "more", "folder/weights")
@@ -328,7 +329,82 @@ def test_a_folder_with_links_that_others_can_change_is_checked_and_loaded_from_a
             "weights",
         ]
         assert Path(copy, "again").samefile(Path(copy, "more"))
-        assert contents(copy).strays == ("the link 'stray', which leads out of the folder",)
+        assert not contents(copy).strays
+    (model / "stray").symlink_to(tmp_path / "secret")
+    with (
+        pytest.raises(private_copy.LeadsOut, match="the link 'stray', which leads out"),
+        _private_copy(model),
+    ):
+        pass
+
+
+def _private_copy(model: Path, *, is_pinned: bool = False) -> contextlib.AbstractContextManager[str]:
+    return private_copy.out_of_reach(str(model), lambda _: [], is_pinned=is_pinned, may_name=lambda _: True)
+
+
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_no_link_of_a_copy_leads_to_what_can_be_exchanged(is_pinned: bool, tmp_path: Path) -> None:
+    """A link to a folder outside was part of the copy, and no part of its digest: ``a -> /`` copied the whole disk."""
+    model = tmp_path / "model"
+    for folder in (model, tmp_path / "other"):
+        folder.mkdir()
+        (folder / "weights").write_text("own")
+        folder.chmod(0o777)
+    (model / "own").mkdir()
+    (model / "again").symlink_to("own")
+    with _private_copy(model, is_pinned=is_pinned) as copy:
+        assert sorted(os.listdir(copy)) == ["again", "own", "weights"]
+        assert os.path.realpath(os.path.join(copy, "again")) == os.path.realpath(os.path.join(copy, "own"))
+    (model / "part").symlink_to(tmp_path / "other")
+    copying = _private_copy(model, is_pinned=is_pinned)
+    with pytest.raises(private_copy.LeadsOut, match="the link 'part', which leads out"), copying:
+        pass
+    with pytest.raises(OSError, match="'part' is a link to a folder outside, which no digest covers"):
+        sha256_of(str(model))
+
+
+def test_a_copy_is_as_large_as_its_model_and_no_larger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file without contents filled the disk, and one that grew never ended."""
+    model = tmp_path / "model.txt"
+    with model.open("wb") as file:
+        file.write(b"weights")
+        file.truncate(256 << 20)
+    model.chmod(0o666)
+    opened = private_copy.open_regular
+
+    class Growing(io.FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            with model.open("ab") as more:
+                more.write(b"more")
+            return super().read(size)
+
+    def growing(path: str) -> IO[bytes]:
+        with opened(path) as file:
+            return cast("IO[bytes]", Growing(os.dup(file.fileno())))
+
+    monkeypatch.setattr(private_copy, "open_regular", growing)
+    with _private_copy(model) as copy:
+        found = os.stat(copy)
+        assert (found.st_size, found.st_blocks * 512 < 4 << 20) == (256 << 20, True)
+        with open(copy, "rb") as file:
+            assert file.read(8) == b"weights\0"
+    monkeypatch.undo()
+    monkeypatch.setattr(private_copy, "MOST_BYTES", 100 << 20)
+    with pytest.raises(OSError, match="more than 0 GiB"), _private_copy(model):
+        pass
+
+
+def test_a_file_that_is_cut_off_while_it_is_read_ends_no_process(tmp_path: Path) -> None:
+    """Mapped to memory, it did: SIGBUS, in the service as in a worker."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(bytes(1 << 20))
+    with opened_bytes(str(path)) as data:
+        assert (data[1 << 19], data[4:6], data.find(b"x", 0, len(data))) == (0, b"\0\0", -1)
+        path.write_bytes(b"")
+        with pytest.raises(OSError, match="cut off while it was read"):
+            data[1 << 18]
 
 
 @pytest.mark.parametrize("replaced", ["model.txt", "part"])

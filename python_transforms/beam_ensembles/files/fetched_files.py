@@ -23,8 +23,8 @@ from beam_ensembles.files.web_files import anywhere, is_within, open_web
 from beam_ensembles.interruption import checkpoint
 
 _BLOCK: Final = 1 << 20
-_MOST_SECONDS: Final = 3_600.0
-_MOST_BYTES: Final = 64 << 30
+MOST_SECONDS: Final = 3_600.0
+MOST_BYTES: Final = 64 << 30
 _ATTEMPTS: Final = 3
 _SILENCE_SECONDS: Final = 20.0
 """How long storage may take to open a file, or to send its next block; a web server may take as long."""
@@ -42,7 +42,7 @@ class Patience:
 
     attempts: int = _ATTEMPTS
     silence: float = _SILENCE_SECONDS
-    seconds: float = _MOST_SECONDS
+    seconds: float = MOST_SECONDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def _fetch_web(url: str, copy: str, reading: Reading) -> None:
 
 
 def _download(get: Callable[..., Any], url: str, copy: str, reading: Reading) -> None:
-    patience, most = reading.patience, reading.most or _MOST_BYTES
+    patience, most = reading.patience, reading.most or MOST_BYTES
     deadline = time.monotonic() + patience.seconds
     may_follow = is_within(reading.within) if reading.within else anywhere
     with open_web(get, url, patience.silence, may_follow) as answer, open(copy, "wb") as sink:

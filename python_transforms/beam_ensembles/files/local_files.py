@@ -253,10 +253,16 @@ def sha256_of(path: str, budget: Budget | None = None) -> str:
     """
     if not os.path.isdir(path):
         return _sha256_of_file(path, budget)
-    found = []
-    for folder, _, names in os.walk(path):
+    found, inside = [], os.path.join(os.path.realpath(path), "")
+    for folder, folders, names in os.walk(path):
         if budget is not None:
             budget.spend(len(names) + 1)
+        for link in (os.path.join(folder, name) for name in folders):
+            if os.path.islink(link) and not os.path.realpath(link).startswith(inside):
+                text = (
+                    f"'{os.path.relpath(link, path)}' is a link to a folder outside, which no digest covers"
+                )
+                raise OSError(text)
         found += [os.path.relpath(os.path.join(folder, name), path) for name in names]
     return sha256_of_files(path, found, budget)
 

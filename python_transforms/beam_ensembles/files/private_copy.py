@@ -8,108 +8,157 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from beam_ensembles.files.fetched_files import Beside
-from beam_ensembles.files.local_files import Budget, inside_of, open_regular, path_of
+from beam_ensembles.files.fetched_files import MOST_BYTES, MOST_SECONDS, Beside
+from beam_ensembles.files.local_files import Budget, TooMuch, inside_of, open_regular, path_of
 from beam_ensembles.files.ownership import is_foreign
 from beam_ensembles.files.temporary import temporary_folder
 
 _BLOCK: Final = 1 << 20
-_DEEPEST: Final = Budget().folders
 _MayRead = Callable[[str], bool]
+
+
+class LeadsOut(OSError):
+    """A link of a folder leads to what is not in it."""
 
 
 @contextlib.contextmanager
 def out_of_reach(path: str, beside: Beside, *, is_pinned: bool, may_name: _MayRead) -> Iterator[str]:
     """Returns the path of a model, or of a private copy if other users can change the model.
 
+    A copy has only files and folders of its own, and links between them.
+
     Args:
         path: A local file or folder.
-        beside: Which files belong to it; they are copied too.
-        is_pinned: Whether the copy is compared with a digest. If not, nobody vouches for what a link leads to: the copy
-            of a folder has only files that lie in it, and links out of it stay links, for its check.
+        beside: Which files belong to it; they are copied too. It is asked of the copy, where there is one.
+        is_pinned: Whether the copy is compared with a digest. If not, nobody vouches for what a link leads to: no link
+            of a folder may lead out of it.
         may_name: Whether a real path may be read. Where the model is a file, it and those beside it may be links there.
 
     Raises:
+        LeadsOut: A link does.
         OSError: It cannot be copied.
     """
-    names = tuple(beside(path)) if os.path.isfile(path) else ()
-    if not any(map(is_foreign, _files(path, names))):
-        yield path
-        return
-    inside = inside_of(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))
+    is_folder = os.path.isdir(path)
+    with contextlib.ExitStack() as ends:
+        try:
+            model = path
+            if _others_can_change(path):
+                model = ends.enter_context(_copied(path, is_pinned, may_name))
+            names = () if is_folder else tuple(beside(model))
+            others = [os.path.join(os.path.dirname(path), name) for name in names]
+            if model == path and any(map(is_foreign, others)):
+                model = ends.enter_context(_copied(path, is_pinned, may_name))
+            if model != path:
+                copying = _Copying(model, _inside(path), is_pinned, may_name)
+                for name, other in zip(names, others, strict=True):
+                    target = os.path.join(os.path.dirname(model), name)
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    copying.file(other, target)
+        except TooMuch as error:
+            raise OSError(str(error)) from error
+        yield model
 
-    def may_read(real: str) -> bool:
-        return is_pinned or real.startswith(inside) or may_name(real)
 
+def _others_can_change(path: str) -> bool:
+    if is_foreign(path):
+        return True
+    budget = Budget(seconds=MOST_SECONDS)
+    for folder, folders, files in os.walk(path):
+        budget.spend(len(folders) + len(files) + 1)
+        if any(is_foreign(os.path.join(folder, name)) for name in (*folders, *files)):
+            return True
+    return False
+
+
+def _inside(path: str) -> tuple[str, ...]:
+    return inside_of(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))
+
+
+@contextlib.contextmanager
+def _copied(path: str, is_pinned: bool, may_name: _MayRead) -> Iterator[str]:
     with temporary_folder("beam-ensembles-copy-") as folder:
         copy = os.path.join(folder, os.path.basename(path.rstrip("/")))
-        if os.path.isdir(path) and is_pinned:
-            shutil.copytree(path, copy, copy_function=lambda source, target: _copy(source, target, may_read))
-        elif os.path.isdir(path):
-            _Folder(copy, inside).copy(path, copy)
+        copying = _Copying(copy, _inside(path), is_pinned, may_name)
+        if os.path.isdir(path):
+            copying.folder(path, copy)
         else:
-            _copy(path, copy, may_read)
-        for name in names:
-            target = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            _copy(os.path.join(os.path.dirname(path), name), target, may_read)
+            copying.file(path, copy)
         yield copy
 
 
-def _files(path: str, names: tuple[str, ...]) -> list[str]:
-    """Returns every file and folder of a model."""
-    beside = [os.path.join(os.path.dirname(path), name) for name in names]
-    within = [
-        os.path.join(folder, name) for folder, folders, files in os.walk(path) for name in (*folders, *files)
-    ]
-    return [path, *beside, *within]
-
-
-class _Folder:
-    """Copies a folder that nobody vouches for.
+class _Copying:
+    """Copies a model.
 
     Args:
         copy: Where to.
-        inside: How the real paths start of what it may link to, its own first.
+        inside: How the real paths start of what it may link to, its own folder first.
+        is_pinned: Whether a digest vouches for what links to files lead to.
+        may_name: Whether a real path outside may be read, where the model is a file.
     """
 
-    def __init__(self, copy: str, inside: tuple[str, ...]) -> None:
-        self._root, self._inside = copy, inside
+    def __init__(self, copy: str, inside: tuple[str, ...], is_pinned: bool, may_name: _MayRead) -> None:
+        self._root, self._inside, self._is_pinned = copy, inside, is_pinned
+        self._may_name = may_name
+        self._budget, self._bytes = Budget(seconds=MOST_SECONDS), MOST_BYTES
         self._linked: dict[str, str] = {}
         """The copy of each file that a link leads to: many links to one file are one copy."""
 
-    def copy(self, source: str, target: str) -> None:
-        """Copies a folder in it."""
-        if target.count(os.sep) - self._root.count(os.sep) > _DEEPEST:
-            raise OSError(f"it has folders deeper than {_DEEPEST}")
+    def folder(self, source: str, target: str) -> None:
+        """Copies a folder, whose links may lead to files in it, and to what a digest vouches for."""
+        if target.count(os.sep) - self._root.count(os.sep) > self._budget.folders:
+            raise TooMuch(f"it has folders deeper than {self._budget.folders}")
         os.mkdir(target, 0o700)
-        for name in os.listdir(source):
+        names = os.listdir(source)
+        self._budget.spend(len(names) + 1)
+        for name in names:
             found, own = os.path.join(source, name), os.path.join(target, name)
             if os.path.islink(found):
-                self._copy_link(found, own)
+                self._link(found, own)
             elif os.path.isdir(found):
-                self.copy(found, own)
+                self.folder(found, own)
             else:
-                _copy(found, own, self._is_inside)
+                self._file(found, own, self._in_folder)
 
-    def _copy_link(self, source: str, target: str) -> None:
+    def file(self, source: str, target: str) -> None:
+        """Copies a file that is no part of a folder's copy; it may be a link to what may be named."""
+        self._file(source, target, lambda real: self._in_folder(real) or self._may_name(real))
+
+    def _link(self, source: str, target: str) -> None:
         real = os.path.realpath(source)
-        if not self._is_inside(real):
-            os.symlink(os.readlink(source), target)
-        elif os.path.isdir(real):
+        if os.path.isdir(real):
+            if not real.startswith(self._inside[0]):
+                raise self._leads_out(target)
             os.symlink(os.path.join(self._root, os.path.relpath(real, self._inside[0])), target)
+        elif not self._in_folder(real):
+            raise self._leads_out(target)
         elif real in self._linked:
             os.link(self._linked[real], target)
         else:
-            self._linked[real] = _copy(source, target, self._is_inside)
+            self._file(source, target, self._in_folder)
+            self._linked[real] = target
 
-    def _is_inside(self, real: str) -> bool:
-        return real.startswith(self._inside)
+    def _in_folder(self, real: str) -> bool:
+        return self._is_pinned or real.startswith(self._inside)
 
+    def _leads_out(self, target: str) -> LeadsOut:
+        return LeadsOut(f"the link '{os.path.relpath(target, self._root)}', which leads out of the folder")
 
-def _copy(source: str, target: str, may_read: _MayRead) -> str:
-    with open_regular(source) as file, open(target, "xb") as sink:
-        if not may_read(path_of(file)):
-            raise OSError(f"'{source}' leads out of the model's folder")
-        shutil.copyfileobj(file, sink, _BLOCK)
-    return target
+    def _file(self, source: str, target: str, may_read: _MayRead) -> None:
+        with open_regular(source) as file, open(target, "xb") as sink:
+            if not may_read(path_of(file)):
+                raise LeadsOut(f"'{source}', which leads out of the model's folder")
+            length = os.fstat(file.fileno()).st_size  # one that grows meanwhile would never end
+            self._bytes -= length
+            if self._bytes < 0:
+                raise TooMuch(f"it has more than {MOST_BYTES >> 30} GiB")
+            free = shutil.disk_usage(os.path.dirname(target)).free
+            if min(length, os.fstat(file.fileno()).st_blocks * 512) > free:
+                raise OSError(f"there is no room for a copy of '{source}' in '{os.path.dirname(self._root)}'")
+            while length > 0 and (block := file.read(min(_BLOCK, length))):
+                self._budget.spend()
+                length -= len(block)
+                if block.count(0) == len(block):  # as empty as in the file
+                    sink.seek(len(block), os.SEEK_CUR)
+                else:
+                    sink.write(block)
+            sink.truncate(sink.tell())

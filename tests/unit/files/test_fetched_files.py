@@ -78,7 +78,7 @@ def test_what_the_web_refuses(web: str, path: str, text: str) -> None:
 
 
 def test_a_file_that_is_too_large(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetched_files, "_MOST_BYTES", 3)
+    monkeypatch.setattr(fetched_files, "MOST_BYTES", 3)
     with pytest.raises(EnsembleError, match="is too large"), fetched(f"{web}/model"):
         pass
 

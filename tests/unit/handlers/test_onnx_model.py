@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx
 from sklearn.linear_model import LogisticRegression
 
@@ -20,6 +20,7 @@ from beam_ensembles.errors import (
     NodeError,
 )
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.onnx.classes import read_classes
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import SESSION_OPTIONS
 from beam_ensembles.handlers.support.signatures import (
@@ -234,3 +235,25 @@ def test_the_worker_compares_the_graph_once_more(onnx_models: Path) -> None:
     )
     with pytest.raises(InvalidEnsemble, match=r"\[signature_mismatch\] nodes\.node\.inputs: "):
         KINDS[("model", "onnx")].load(other)
+
+
+@pytest.mark.parametrize("is_raw", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "labels"), [("int64", (3, -5)), ("int32", (3, -5)), ("str", ("yes", "no"))]
+)
+def test_classes_that_stand_in_a_constant_are_read(
+    dtype: str, labels: tuple[object, ...], is_raw: bool, tmp_path: Path
+) -> None:
+    """``ArrayFeatureExtractor`` takes the class at the place of the greatest score from a constant."""
+    type_ = {"int64": TensorProto.INT64, "int32": TensorProto.INT32, "str": TensorProto.STRING}[dtype]
+    values = np.array(labels, dtype).tobytes() if is_raw and dtype != "str" else labels
+    constant = helper.make_tensor("classes", type_, [len(labels)], values, raw=isinstance(values, bytes))
+    nodes = [
+        helper.make_node("ArgMax", ["scores"], ["place"], axis=1),
+        helper.make_node("ArrayFeatureExtractor", ["classes", "place"], ["label"], domain="ai.onnx.ml"),
+    ]
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [None, 2])
+    label = helper.make_tensor_value_info("label", type_, [1, None])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [scores], [label], [constant])), path)
+    assert read_classes(str(path)).of_all == labels

@@ -10,14 +10,14 @@ raw_data 9.
 from __future__ import annotations
 
 import dataclasses
-import mmap
 import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.class_meanings import LABELS, SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
-from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.opening import opened
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import Span, fields, first_number, packed, spans
 from beam_ensembles.handlers.support.signatures import Port
 from beam_ensembles.types import Array, Type, row_shape
@@ -105,12 +105,12 @@ def read_classes(path: str) -> ModelClasses:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with mapped(path) as data:
+    with opened(path) as data:
         graph = next(spans(data, (0, len(data)), 7), None)
         return ModelClasses() if graph is None else _classes(data, graph)
 
 
-def _classes(data: mmap.mmap, graph: Span) -> ModelClasses:
+def _classes(data: FileBytes, graph: Span) -> ModelClasses:
     constants = {_text(data, span, 8): span for span in spans(data, graph, 5)}
     mappings: dict[str, Classes] = {}
     found: list[Classes] = []
@@ -135,7 +135,7 @@ def _only(found: list[Classes]) -> Classes | None:
     return several.pop() if len(several) == 1 else None
 
 
-def _labels(data: mmap.mmap, node: Span) -> Classes | None:
+def _labels(data: FileBytes, node: Span) -> Classes | None:
     for attribute in spans(data, node, 5):
         if _text(data, attribute, 1) in _LISTS:
             texts = _texts(data, attribute, 9)
@@ -154,7 +154,7 @@ def _is_argmax(name: str, makers: Mapping[str, tuple[str, list[str]]]) -> bool:
     return False
 
 
-def _constant(data: mmap.mmap, tensor: Span | None) -> Classes | None:
+def _constant(data: FileBytes, tensor: Span | None) -> Classes | None:
     if tensor is None or tensor[1] - tensor[0] > 64 * _MOST:
         return None
     texts = _texts(data, tensor, 6)
@@ -166,11 +166,11 @@ def _constant(data: mmap.mmap, tensor: Span | None) -> Classes | None:
     raw = next(spans(data, tensor, 9), None)
     if raw is not None:
         count = (raw[1] - raw[0]) // struct.calcsize(wide.code)
-        return struct.unpack_from(f"<{count}{wide.code}", data, raw[0]) or None
+        return struct.unpack_from(f"<{count}{wide.code}", data[slice(*raw)]) or None
     return tuple(_numbers(data, tensor, wide.field)) or None
 
 
-def _numbers(data: mmap.mmap, span: Span, wanted: int) -> Iterator[int]:
+def _numbers(data: FileBytes, span: Span, wanted: int) -> Iterator[int]:
     for number, at, end in fields(data, *span):
         if number == wanted:
             for value in (at,) if end < 0 else packed(data, at, end):
@@ -178,9 +178,9 @@ def _numbers(data: mmap.mmap, span: Span, wanted: int) -> Iterator[int]:
                 yield value - (1 << 64) if value >> 63 else value
 
 
-def _texts(data: mmap.mmap, span: Span, wanted: int) -> list[str]:
+def _texts(data: FileBytes, span: Span, wanted: int) -> list[str]:
     return [data[at:end].decode(errors="replace") for at, end in spans(data, span, wanted)]
 
 
-def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
+def _text(data: FileBytes, span: Span, wanted: int) -> str:
     return next(iter(_texts(data, span, wanted)), "")

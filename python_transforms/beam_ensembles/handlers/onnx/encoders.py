@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.opening import opened
 from beam_ensembles.handlers.onnx.operators import uses
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import Span, spans
 from beam_ensembles.handlers.support.unknown_categories import rows_of_unknown
+from beam_ensembles.interruption import checkpoint
 
 _NAME: Final = "OneHotEncoder"
 _MAPPERS: Final = ("LabelEncoder", "CategoryMapper")
@@ -54,23 +55,54 @@ def strict_encoders(path: str) -> tuple[Encoder, ...]:
 def _encoders(graph: Any, onnx: Any) -> Iterator[Encoder]:
     makers = {name: node for node in graph.node for name in node.output}
     constants = {one.name: one for one in graph.initializer}
+
+    def behind(name: str) -> tuple[str, int | None] | None:
+        maker = makers.get(name)
+        if maker is None or maker.op_type not in (*_SELECTS, *_KEEPS) or not maker.input:
+            return None
+        place = None
+        if maker.op_type in _SELECTS and len(maker.input) > 1 and maker.input[1] in constants:
+            chosen = onnx.numpy_helper.to_array(constants[maker.input[1]]).ravel()
+            place = int(chosen[0]) if len(chosen) == 1 else None
+        return maker.input[0], place
+
+    sources = Sources(behind)
     for node in graph.node:
         attributes = {one.name: one for one in node.attribute}
         if node.op_type != _NAME or "zeros" not in attributes or attributes["zeros"].i:
             continue
         texts = attributes["cats_strings"].strings if "cats_strings" in attributes else ()
         numbers = attributes["cats_int64s"].ints if "cats_int64s" in attributes else ()
-        name, place = node.input[0], None
-        for _ in makers:
-            maker = makers.get(name)
-            if maker is None or maker.op_type not in (*_SELECTS, *_KEEPS):
-                break
-            if maker.op_type in _SELECTS and maker.input[1] in constants:
-                chosen = onnx.numpy_helper.to_array(constants[maker.input[1]]).ravel()
-                place = int(chosen[0]) if len(chosen) == 1 else place
-            name = maker.input[0]
+        name, place = sources.of(next(iter(node.input), ""))
         if name not in makers:
             yield Encoder(name, place, (*(text.decode() for text in texts), *numbers))
+
+
+class Sources:
+    """What values were before operators that only select or keep them; each operator is looked at once.
+
+    Args:
+        behind: Returns what such an operator's result is made of, and which of its columns, if it says one; None where
+            another operator makes it, or none.
+    """
+
+    def __init__(self, behind: Callable[[str], tuple[str, int | None] | None]) -> None:
+        self._behind = behind
+        self._known: dict[str, tuple[str, int | None]] = {}
+
+    def of(self, name: str) -> tuple[str, int | None]:
+        """Returns the name of the value that a value comes from, and which of its columns; None: all or unknown."""
+        way: list[tuple[str, int | None]] = []
+        while name not in self._known and (found := self._behind(name)) is not None:
+            checkpoint()
+            self._known[name] = name, None  # ends the walk where a result is made of itself
+            way.append((name, found[1]))
+            name = found[0]
+        source, place = self._known.get(name, (name, None))
+        for passed, own in reversed(way):
+            place = own if place is None else place
+            self._known[passed] = source, place
+        return source, place
 
 
 def inputs_of_silent_mappers(path: str) -> tuple[str, ...]:
@@ -82,19 +114,22 @@ def inputs_of_silent_mappers(path: str) -> tuple[str, ...]:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with mapped(path) as data:
+    with opened(path) as data:
         graph = next(spans(data, (0, len(data)), 7), None)
         nodes = [_Node.read(data, span) for span in spans(data, graph, 1)]
     makers = {name: node for node in nodes for name in node.outputs}
-    found = []
+
+    def behind(name: str) -> tuple[str, int | None] | None:
+        maker = makers.get(name)
+        if maker is None or maker.operator not in (*_SELECTS, *_KEEPS):
+            return None
+        return next(iter(maker.inputs), ""), None
+
+    found, sources = [], Sources(behind)
     for node in nodes:
         if node.operator not in _MAPPERS or any(name.startswith("default_") for name in node.attributes):
             continue
-        name = next(iter(node.inputs), "")
-        for _ in nodes:
-            if name not in makers or makers[name].operator not in (*_SELECTS, *_KEEPS):
-                break
-            name = next(iter(makers[name].inputs), "")
+        name, _ = sources.of(next(iter(node.inputs), ""))
         if name not in makers:
             found.append(name)
     return tuple(dict.fromkeys(found))
@@ -110,7 +145,7 @@ class _Node:
     attributes: tuple[str, ...]
 
     @classmethod
-    def read(cls, data: mmap.mmap, span: Span) -> _Node:
+    def read(cls, data: FileBytes, span: Span) -> _Node:
         def texts(field: int, of: Span = span) -> tuple[str, ...]:
             return tuple(data[at:to].decode() for at, to in spans(data, of, field))
 

@@ -7,13 +7,13 @@ Field numbers are those of ``onnx.proto`` (ModelProto.graph is 7, GraphProto.ini
 from __future__ import annotations
 
 import dataclasses
-import mmap
 from typing import Final
 
 from beam_ensembles.errors import (
     ModelFormatError,
 )
-from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.opening import opened
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import Span, fields, first_number, spans
 from beam_ensembles.handlers.support.signatures import (
     TENSORS,
@@ -39,11 +39,11 @@ def read_signature(path: str) -> Signature:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with mapped(path) as data:
+    with opened(path) as data:
         return _signature(data)
 
 
-def _signature(data: mmap.mmap) -> Signature:
+def _signature(data: FileBytes) -> Signature:
     graph = next(spans(data, (0, len(data)), 7), None)
     if graph is None:
         raise ModelFormatError("the file is not an ONNX model (there is no graph in it)")
@@ -70,19 +70,19 @@ def _signature(data: mmap.mmap) -> Signature:
     return Signature(tuple(given), tuple(outputs))
 
 
-def _constant(data: mmap.mmap, span: Span) -> str:
+def _constant(data: FileBytes, span: Span) -> str:
     """Reads a TensorProto's name, 8."""
     return _text(data, span, 8)
 
 
-def _port(data: mmap.mmap, span: Span) -> Port:
+def _port(data: FileBytes, span: Span) -> Port:
     """Reads a ValueInfoProto: name 1, type 2."""
     name = _text(data, span, 1)
     type_ = next(spans(data, span, 2), None)
     return Port(name, None, None) if type_ is None else _of_type(data, type_, name)
 
 
-def _of_type(data: mmap.mmap, type_: Span, name: str) -> Port:
+def _of_type(data: FileBytes, type_: Span, name: str) -> Port:
     """Reads a TypeProto: tensor_type 1, sequence_type 4, map_type 5, optional_type 9; the last two hold a type in 1."""
     optional = next((found for kind in spans(data, type_, 9) for found in spans(data, kind, 1)), None)
     if optional is not None:
@@ -98,7 +98,7 @@ def _of_type(data: mmap.mmap, type_: Span, name: str) -> Port:
     return Port(name, _ELEMENTS.get(first_number(data, tensor, 1)), dims)
 
 
-def _of_items(data: mmap.mmap, item: Span, name: str) -> Port:
+def _of_items(data: FileBytes, item: Span, name: str) -> Port:
     """Reads the type of a sequence's items: a tensor, or a map (key_type 1, value_type 2) to tensors."""
     mapping = next(spans(data, item, 5), None)
     if mapping is None:
@@ -108,12 +108,12 @@ def _of_items(data: mmap.mmap, item: Span, name: str) -> Port:
     return Port(name, None if value is None else _of_type(data, value, name).element, None, key)
 
 
-def _dim(data: mmap.mmap, span: Span) -> int | None:
+def _dim(data: FileBytes, span: Span) -> int | None:
     """Reads a Dimension: dim_value 1; a dim_param is a length that is not fixed."""
     value = first_number(data, span, 1)
     return value if 0 < value < 1 << 62 else None
 
 
-def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
+def _text(data: FileBytes, span: Span, wanted: int) -> str:
     found = next(spans(data, span, wanted), None)
     return "" if found is None else data[found[0] : found[1]].decode()

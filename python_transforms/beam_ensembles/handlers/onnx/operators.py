@@ -6,12 +6,12 @@ in the graphs for training.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from typing import Final
 
 from beam_ensembles.errors import listed
-from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.opening import opened
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import WireError, fields
 
 _DEEPEST: Final = 100
@@ -67,7 +67,7 @@ def foreign_operators(path: str) -> tuple[str, ...]:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with mapped(path) as data:
+    with opened(path) as data:
         functions = set(_functions(data))
         used = dict.fromkeys(_operators(data, "model", 0, len(data), 0))
     return tuple(".".join(found) for found in used if not _computes(*found, functions))
@@ -80,7 +80,7 @@ def uses(path: str, starts: tuple[str, ...]) -> bool:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with mapped(path) as data:
+    with opened(path) as data:
         return any(name.startswith(starts) for _, name in _operators(data, "model", 0, len(data), 0))
 
 
@@ -100,7 +100,7 @@ def _computes(domain: str, name: str, functions: set[tuple[str, str]]) -> bool:
     return (domain, name) in functions  # of the model itself: its nodes are looked at, too
 
 
-def _operators(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> Iterator[tuple[str, str]]:
+def _operators(data: FileBytes, kind: str, start: int, end: int, depth: int) -> Iterator[tuple[str, str]]:
     """Walks down to the nodes, and yields the domain and the name of the operator of each."""
     if depth > _DEEPEST:
         raise WireError(f"messages are nested more than {_DEEPEST} deep")
@@ -117,7 +117,7 @@ def _operators(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> 
         yield texts[7], texts[4]
 
 
-def _functions(data: mmap.mmap) -> Iterator[tuple[str, str]]:
+def _functions(data: FileBytes) -> Iterator[tuple[str, str]]:
     """Yields the domain, 10, and the name, 1, of each FunctionProto."""
     for number, start, end in fields(data, 0, len(data)):
         if number == 25 and end >= 0:

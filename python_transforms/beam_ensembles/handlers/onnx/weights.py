@@ -6,7 +6,6 @@ and in the graphs and functions within.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +13,8 @@ from typing import Final
 from beam_ensembles.errors import (
     ModelFormatError,
 )
-from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.opening import opened
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import WireError, fields
 
 _EXTERNAL: Final = 1
@@ -44,7 +44,7 @@ def weight_files(path: str) -> tuple[str, ...]:
     """
     if os.path.getsize(path) == 0:
         return ()
-    with mapped(path) as data:
+    with opened(path) as data:
         found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
     names = tuple(_inside(name) for name in found)
     for name in names:
@@ -52,7 +52,7 @@ def weight_files(path: str) -> tuple[str, ...]:
     return names
 
 
-def _locations(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> Iterator[str]:
+def _locations(data: FileBytes, kind: str, start: int, end: int, depth: int) -> Iterator[str]:
     """Walks down to the tensors, and gives the location of each that is in another file."""
     if depth > _DEEPEST:
         raise WireError(f"messages are nested more than {_DEEPEST} deep")
@@ -65,7 +65,7 @@ def _locations(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> 
             yield from _locations(data, parts[number], at, to, depth + 1)
 
 
-def _location(data: mmap.mmap, start: int, end: int) -> Iterator[str]:
+def _location(data: FileBytes, start: int, end: int) -> Iterator[str]:
     """Reads a TensorProto: data_location 14, external_data 13, whose entries are of a key 1 and a value 2."""
     is_external, locations = False, []
     for number, at, to in fields(data, start, end):

@@ -26,7 +26,7 @@ from beam_ensembles.files.local_files import (
     sha256_with,
 )
 from beam_ensembles.files.own_network import refuse_own_network
-from beam_ensembles.files.private_copy import out_of_reach
+from beam_ensembles.files.private_copy import LeadsOut, out_of_reach
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import Options, option
 
@@ -201,7 +201,11 @@ def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterato
             copy = path
         if pin is not None:
             names = beside(copy)
-            found = sha256_with(copy, names)
+            try:
+                found = sha256_with(copy, names)
+            except OSError as error:
+                text = f"'{place}' cannot be compared with its pin: {error.strerror or error}"
+                raise InvalidEnsemble([Problem(node.spec.path("sha256"), "load_failed", text)]) from error
             if found != str(pin).lower():
                 text = _mismatch(place, str(pin), found, copy, names)
                 raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
@@ -220,6 +224,9 @@ def _copied(node: CheckedNode[PinOptions], path: str) -> Iterator[str]:
                 may_name=node.files.may_name,
             )
             copy = ends.enter_context(copying)
+        except LeadsOut as error:
+            text = _untrusted(str(node.uri), f"would follow {error}")
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)]) from error
         except OSError as error:
             text = f"'{node.uri}' cannot be copied before it is loaded: {error.strerror or error}"
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from error

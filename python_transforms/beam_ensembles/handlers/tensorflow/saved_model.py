@@ -7,7 +7,6 @@ tags 4), signature_def 5; SignatureDef.inputs 1, outputs 2.
 from __future__ import annotations
 
 import dataclasses
-import mmap
 import os
 from collections.abc import Mapping
 from typing import Final
@@ -16,6 +15,7 @@ from beam_ensembles.errors import (
     ModelFormatError,
 )
 from beam_ensembles.files.local_files import TooMuch, contents
+from beam_ensembles.handlers.support.file_bytes import FileBytes, opened_bytes
 from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, first_number, spans
 from beam_ensembles.handlers.support.signatures import (
     TENSORS,
@@ -65,7 +65,7 @@ def read_saved_model(folder: str) -> SavedModel:
     path = os.path.join(folder, FILE)
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         raise ModelFormatError(f"the folder holds no SavedModel (there is no {FILE} in it)")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with opened_bytes(path) as data:
         try:
             found = _saved_model(data)
         except (WireError, UnicodeDecodeError) as exc:
@@ -81,7 +81,7 @@ def strays_of(folder: str) -> tuple[str, ...]:
         return (f"{exc}, and is not checked",)
 
 
-def _saved_model(data: mmap.mmap) -> SavedModel:
+def _saved_model(data: FileBytes) -> SavedModel:
     graphs = list(spans(data, (0, len(data)), 2))
     served = [graph for graph in graphs if _SERVE in _tags(data, graph)]
     if not served:
@@ -94,12 +94,12 @@ def _saved_model(data: mmap.mmap) -> SavedModel:
     return SavedModel(found, unsafe_parts(data, graphs))
 
 
-def _tags(data: mmap.mmap, graph: Span) -> set[str]:
+def _tags(data: FileBytes, graph: Span) -> set[str]:
     info = next(spans(data, graph, 1), None)
     return set() if info is None else {data[start:end].decode() for start, end in spans(data, info, 4)}
 
 
-def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
+def _ports(data: FileBytes, signature: Span, number: int) -> tuple[Port, ...]:
     """Reads a map of names to TensorInfo, in the order of the names, as TensorFlow itself lists them."""
     found = {}
     for entry in spans(data, signature, number):
@@ -109,7 +109,7 @@ def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
     return tuple(_port(data, name, found[name]) for name in sorted(found))
 
 
-def _port(data: mmap.mmap, name: str, info: Span) -> Port:
+def _port(data: FileBytes, name: str, info: Span) -> Port:
     """Reads a TensorInfo: name 1 (of plain tensors), dtype 2, tensor_shape 3, composite_tensor 5."""
     if next(spans(data, info, 1), None) is None:
         composite = next(spans(data, info, 5), None)
@@ -119,7 +119,7 @@ def _port(data: mmap.mmap, name: str, info: Span) -> Port:
     return Port(name, element, None if shape is None else _dims(data, shape))
 
 
-def _composite(data: mmap.mmap, name: str, composite: Span) -> Port:
+def _composite(data: FileBytes, name: str, composite: Span) -> Port:
     """Reads a CompositeTensor: type_spec 1 (its class 1), components 2; a ragged tensor's first are its values."""
     spec, values = next(spans(data, composite, 1), None), next(spans(data, composite, 2), None)
     if spec is None or values is None or first_number(data, spec, 1) != _RAGGED:
@@ -127,7 +127,7 @@ def _composite(data: mmap.mmap, name: str, composite: Span) -> Port:
     return Port(name, ELEMENTS.get(first_number(data, values, 2)), None, TENSORS)
 
 
-def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
+def _dims(data: FileBytes, shape: Span) -> tuple[int | None, ...] | None:
     """Reads a TensorShapeProto: dim 2 (its size 1, -1 where it is not fixed), unknown_rank 3."""
     if any(number == 3 and value and end < 0 for number, value, end in fields(data, *shape)):
         return None
@@ -138,6 +138,6 @@ def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
     return tuple(found)
 
 
-def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
+def _text(data: FileBytes, span: Span, wanted: int) -> str:
     found = next(spans(data, span, wanted), None)
     return "" if found is None else data[found[0] : found[1]].decode()

@@ -17,11 +17,11 @@ SavedConcreteFunction.bound_inputs 2; SavedObject's kinds 4 to 10 and 12, of whi
 from __future__ import annotations
 
 import dataclasses
-import mmap
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from beam_ensembles.handlers.support.file_bytes import FileBytes
 from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, packed, spans
 from beam_ensembles.handlers.tensorflow.operations import computing
 
@@ -56,7 +56,7 @@ class _Function:
         return any(node.operation in operations for node in self.nodes)
 
 
-def unsafe_parts(data: mmap.mmap, graphs: Sequence[Span]) -> tuple[str, ...]:
+def unsafe_parts(data: FileBytes, graphs: Sequence[Span]) -> tuple[str, ...]:
     """Returns what of a SavedModel may do more than compute, for people: operations, functions, assets.
 
     Args:
@@ -71,7 +71,7 @@ def unsafe_parts(data: mmap.mmap, graphs: Sequence[Span]) -> tuple[str, ...]:
     return tuple(sorted({part[:_LONGEST] for part in found}))
 
 
-def _unsafe(data: mmap.mmap, graph: Span, *, is_alone: bool) -> Iterator[str]:
+def _unsafe(data: FileBytes, graph: Span, *, is_alone: bool) -> Iterator[str]:
     definition, objects = _only(data, graph, 2), _only(data, graph, 7)
     functions = _functions(data, definition)
     names = {function.name for function in functions}
@@ -97,7 +97,7 @@ def _is_allowed(operation: bytes, functions: set[bytes]) -> bool:
     return operation in computing() or operation in _OF_SAVER or operation in _OF_TEXT_TABLE
 
 
-def _misplaced_saver(data: mmap.mmap, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
+def _misplaced_saver(data: FileBytes, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
     """Yields the functions that read or write files of variables and that more than the saver may call.
 
     A name counts wherever its bytes stand, so that no way of naming a function is overlooked.
@@ -118,7 +118,7 @@ def _misplaced_saver(data: mmap.mmap, functions: Sequence[_Function], objects: S
             yield " and ".join(sorted(one.decode() for one in found)) or function.name.decode()
 
 
-def _misplaced_tables(data: mmap.mmap, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
+def _misplaced_tables(data: FileBytes, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
     """Yields the operations that fill a table from a file other than an asset of the model."""
     readers = [function for function in functions if function.has(_OF_TEXT_TABLE)]
     if len(readers) > _MOST:
@@ -143,7 +143,7 @@ def _misplaced_tables(data: mmap.mmap, functions: Sequence[_Function], objects: 
                 yield node.operation.decode()
 
 
-def _functions(data: mmap.mmap, definition: Span | None) -> list[_Function]:
+def _functions(data: FileBytes, definition: Span | None) -> list[_Function]:
     found = [
         _function(data, function)
         for library in spans(data, definition, 2)
@@ -154,19 +154,19 @@ def _functions(data: mmap.mmap, definition: Span | None) -> list[_Function]:
     return found
 
 
-def _function(data: mmap.mmap, span: Span) -> _Function:
+def _function(data: FileBytes, span: Span) -> _Function:
     signature = _only(data, span, 1)
     arguments = tuple(_text(data, argument, 1) for argument in spans(data, signature, 2))
     nodes = tuple(_node(data, node) for node in spans(data, span, 3))
     return _Function(_text(data, signature, 1), arguments, nodes, span)
 
 
-def _node(data: mmap.mmap, span: Span) -> _Node:
+def _node(data: FileBytes, span: Span) -> _Node:
     inputs = tuple(data[start:end] for start, end in spans(data, span, 3))
     return _Node(_text(data, span, 2), inputs)
 
 
-def _bound(data: mmap.mmap, objects: Span) -> dict[bytes, tuple[int, ...]]:
+def _bound(data: FileBytes, objects: Span) -> dict[bytes, tuple[int, ...]]:
     """Returns the objects that each function captures, by the function's name."""
     found: dict[bytes, tuple[int, ...]] = {}
     for entry in spans(data, objects, 2):
@@ -177,7 +177,7 @@ def _bound(data: mmap.mmap, objects: Span) -> dict[bytes, tuple[int, ...]]:
     return found
 
 
-def _assets(data: mmap.mmap, objects: Span) -> set[int]:
+def _assets(data: FileBytes, objects: Span) -> set[int]:
     """Returns which objects are assets, and nothing else."""
     return {
         at
@@ -186,18 +186,18 @@ def _assets(data: mmap.mmap, objects: Span) -> set[int]:
     }
 
 
-def _mentions(data: mmap.mmap, span: Span, name: bytes) -> bool:
+def _mentions(data: FileBytes, span: Span, name: bytes) -> bool:
     return data.find(name, *span) >= 0
 
 
-def _numbers(data: mmap.mmap, span: Span | None, wanted: int) -> Iterator[int]:
+def _numbers(data: FileBytes, span: Span | None, wanted: int) -> Iterator[int]:
     """Yields a field's numbers, packed or one by one."""
     for number, value, end in fields(data, *(span or (0, 0))):
         if number == wanted:
             yield from (value,) if end < 0 else packed(data, value, end)
 
 
-def _only(data: mmap.mmap, span: Span | None, wanted: int) -> Span | None:
+def _only(data: FileBytes, span: Span | None, wanted: int) -> Span | None:
     """Returns the only value of a field, or None. Of two, readers of protocol buffers take the last, or both."""
     found = list(spans(data, span, wanted))
     if len(found) > 1:
@@ -205,6 +205,6 @@ def _only(data: mmap.mmap, span: Span | None, wanted: int) -> Span | None:
     return found[0] if found else None
 
 
-def _text(data: mmap.mmap, span: Span | None, wanted: int) -> bytes:
+def _text(data: FileBytes, span: Span | None, wanted: int) -> bytes:
     found = _only(data, span, wanted)
     return b"" if found is None else data[found[0] : found[1]]

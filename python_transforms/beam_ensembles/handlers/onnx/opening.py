@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
-import os
 from collections.abc import Iterator
 
 from beam_ensembles.errors import (
     ModelFormatError,
 )
+from beam_ensembles.handlers.support.file_bytes import FileBytes, opened_bytes
 from beam_ensembles.handlers.support.protobuf_wire import WireError
 
 
 @contextlib.contextmanager
-def mapped(path: str) -> Iterator[mmap.mmap]:
-    """Maps a model's file to memory, for as long as the block lasts.
+def opened(path: str) -> Iterator[FileBytes]:
+    """Opens a model's file for as long as the block lasts.
 
     Raises:
         ModelFormatError: The file is empty, or the block found that it is not an ONNX model.
         OSError: It cannot be read.
     """
-    if os.path.getsize(path) == 0:
-        raise ModelFormatError("the file is empty")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with opened_bytes(path) as data:
+        if not len(data):
+            raise ModelFormatError("the file is empty")
         try:
             yield data
         except (WireError, UnicodeDecodeError) as exc:
