@@ -41,22 +41,21 @@ def out_of_reach(path: str, beside: Beside, *, is_pinned: bool, may_name: _MayRe
     is_folder = os.path.isdir(path)
     with contextlib.ExitStack() as ends:
         try:
-            model = path
-            if _others_can_change(path):
-                model = ends.enter_context(_copied(path, is_pinned, may_name))
-            names = () if is_folder else tuple(beside(model))
+            copying = (
+                ends.enter_context(_copied(path, is_pinned, may_name)) if _others_can_change(path) else None
+            )
+            names = () if is_folder else tuple(beside(path if copying is None else copying.root))
             others = [os.path.join(os.path.dirname(path), name) for name in names]
-            if model == path and any(map(is_foreign, others)):
-                model = ends.enter_context(_copied(path, is_pinned, may_name))
-            if model != path:
-                copying = _Copying(model, _inside(path), is_pinned, may_name)
+            if copying is None and any(map(is_foreign, others)):
+                copying = ends.enter_context(_copied(path, is_pinned, may_name))
+            if copying is not None:
                 for name, other in zip(names, others, strict=True):
-                    target = os.path.join(os.path.dirname(model), name)
+                    target = os.path.join(os.path.dirname(copying.root), name)
                     os.makedirs(os.path.dirname(target), exist_ok=True)
                     copying.file(other, target)
         except TooMuch as error:
             raise OSError(str(error)) from error
-        yield model
+        yield path if copying is None else copying.root
 
 
 def _others_can_change(path: str) -> bool:
@@ -70,42 +69,42 @@ def _others_can_change(path: str) -> bool:
     return False
 
 
-def _inside(path: str) -> tuple[str, ...]:
-    return inside_of(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))
-
-
 @contextlib.contextmanager
-def _copied(path: str, is_pinned: bool, may_name: _MayRead) -> Iterator[str]:
+def _copied(path: str, is_pinned: bool, may_name: _MayRead) -> Iterator[_Copying]:
+    """Copies a model's file or folder, and returns what copies the files beside it."""
+    is_folder = os.path.isdir(path)
+    inside = inside_of(os.path.realpath(path if is_folder else os.path.dirname(path)))
     with temporary_folder("beam-ensembles-copy-") as folder:
-        copy = os.path.join(folder, os.path.basename(path.rstrip("/")))
-        copying = _Copying(copy, _inside(path), is_pinned, may_name)
-        if os.path.isdir(path):
-            copying.folder(path, copy)
+        copying = _Copying(
+            os.path.join(folder, os.path.basename(path.rstrip("/"))), inside, is_pinned, may_name
+        )
+        if is_folder:
+            copying.folder(path, copying.root)
         else:
-            copying.file(path, copy)
-        yield copy
+            copying.file(path, copying.root)
+        yield copying
 
 
 class _Copying:
-    """Copies a model.
+    """Copies a model, within limits that all its files share.
 
     Args:
-        copy: Where to.
+        root: Where its file or folder goes.
         inside: How the real paths start of what it may link to, its own folder first.
         is_pinned: Whether a digest vouches for what links to files lead to.
         may_name: Whether a real path outside may be read, where the model is a file.
     """
 
-    def __init__(self, copy: str, inside: tuple[str, ...], is_pinned: bool, may_name: _MayRead) -> None:
-        self._root, self._inside, self._is_pinned = copy, inside, is_pinned
-        self._may_name = may_name
+    def __init__(self, root: str, inside: tuple[str, ...], is_pinned: bool, may_name: _MayRead) -> None:
+        self.root = root
+        self._inside, self._is_pinned, self._may_name = inside, is_pinned, may_name
         self._budget, self._bytes = Budget(seconds=MOST_SECONDS), MOST_BYTES
         self._linked: dict[str, str] = {}
         """The copy of each file that a link leads to: many links to one file are one copy."""
 
     def folder(self, source: str, target: str) -> None:
         """Copies a folder, whose links may lead to files in it, and to what a digest vouches for."""
-        if target.count(os.sep) - self._root.count(os.sep) > self._budget.folders:
+        if target.count(os.sep) - self.root.count(os.sep) > self._budget.folders:
             raise TooMuch(f"it has folders deeper than {self._budget.folders}")
         os.mkdir(target, 0o700)
         names = os.listdir(source)
@@ -128,7 +127,7 @@ class _Copying:
         if os.path.isdir(real):
             if not real.startswith(self._inside[0]):
                 raise self._leads_out(target)
-            os.symlink(os.path.join(self._root, os.path.relpath(real, self._inside[0])), target)
+            os.symlink(os.path.join(self.root, os.path.relpath(real, self._inside[0])), target)
         elif not self._in_folder(real):
             raise self._leads_out(target)
         elif real in self._linked:
@@ -141,19 +140,20 @@ class _Copying:
         return self._is_pinned or real.startswith(self._inside)
 
     def _leads_out(self, target: str) -> LeadsOut:
-        return LeadsOut(f"the link '{os.path.relpath(target, self._root)}', which leads out of the folder")
+        return LeadsOut(f"the link '{os.path.relpath(target, self.root)}', which leads out of the folder")
 
     def _file(self, source: str, target: str, may_read: _MayRead) -> None:
         with open_regular(source) as file, open(target, "xb") as sink:
             if not may_read(path_of(file)):
                 raise LeadsOut(f"'{source}', which leads out of the model's folder")
-            length = os.fstat(file.fileno()).st_size  # one that grows meanwhile would never end
+            found = os.fstat(file.fileno())
+            length = found.st_size  # one that grows meanwhile would never end
             self._bytes -= length
             if self._bytes < 0:
                 raise TooMuch(f"it has more than {MOST_BYTES >> 30} GiB")
             free = shutil.disk_usage(os.path.dirname(target)).free
-            if min(length, os.fstat(file.fileno()).st_blocks * 512) > free:
-                raise OSError(f"there is no room for a copy of '{source}' in '{os.path.dirname(self._root)}'")
+            if min(length, found.st_blocks * 512) > free:
+                raise OSError(f"there is no room for a copy of '{source}' in '{os.path.dirname(self.root)}'")
             while length > 0 and (block := file.read(min(_BLOCK, length))):
                 self._budget.spend()
                 length -= len(block)
